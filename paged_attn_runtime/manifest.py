@@ -33,6 +33,7 @@ QUANTITIES = (
     "num_kv_heads",
     "query_rows_per_workgroup",
 )
+POLICY_QUANTITIES = QUANTITIES[:-1]  # a rule chooses the variant, so it cannot ask for one of its properties
 ARG_KINDS = {"pointer": 8, "i64": 8, "i32": 4, "f32": 4}  # kind: bytes, which is the alignment too
 
 Expression = int | str | tuple

@@ -30,6 +30,7 @@ from .manifest import (
     MAX_LDS_BYTES,
     MAX_WORKGROUP_THREADS,
     OPERATIONS,
+    POLICY_QUANTITIES,
     QUANTITIES,
     SUPPORTED_SCHEMA_VERSIONS,
     Bounds,
@@ -191,7 +192,7 @@ def _read_rule(value: Any, path: str) -> PolicyRule:
     if "when" in members:
         at = _join(path, "when")
         for name, bounds in _items(members["when"], at).items():
-            _one_of(name, QUANTITIES, _join(at, name))
+            _one_of(name, POLICY_QUANTITIES, _join(at, name))
             when[name] = _read_bounds(bounds, _join(at, name))
         if not when:
             raise _fail("a condition without a quantity", at)
