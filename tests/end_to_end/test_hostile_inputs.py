@@ -94,7 +94,9 @@ def test_a_pool_beyond_4_gib(page_size, emulated):
     pools = []
     for dense in (k_dense, v_dense):
         pool = par.DeviceArray.empty((base + len(dense), *dense.shape[1:]), "|u1")
-        pool.copy_from_numpy(dense, offset_rows=base)
+        page_bytes = dense[0].nbytes
+        strides = (page_bytes, *dense.strides[1:])
+        pool.view(dense.shape, strides, offset=base * page_bytes).copy_from_numpy(dense)
         pools.append(pool)
     far = replace(small, page_lists=[p + base for p in small.page_lists])
     (q, _, _), keywords = arguments(far)
