@@ -384,3 +384,8 @@ def load_manifest(folder: str | os.PathLike[str]) -> Manifest:
         return parse_manifest(text)
     except ManifestError as error:
         raise ManifestError(f"{path}: {error}") from None
+
+
+def parse_entry(text: str | bytes) -> VariantEntry:
+    """One variant on its own, as the builder keeps it beside an object."""
+    return read_entry(parse_json(text), "")
