@@ -1,0 +1,207 @@
+"""The instructions the kernel asks for by name, one function each; nothing here knows about attention.
+
+Refuses: packed f32 arithmetic (it never overlaps the matrix unit), OCML functions, async marks (they add hidden
+kernel arguments).
+"""
+
+from __future__ import annotations
+
+import flydsl.expr as fx
+from flydsl._mlir import ir
+from flydsl._mlir.dialects import llvm
+from flydsl._mlir.dialects import rocdl as raw_rocdl
+from flydsl.expr import rocdl
+from flydsl.expr.typing import as_ir_value as raw
+
+
+def _i32():
+    return ir.IntegerType.get_signless(32)
+
+
+def _i64():
+    return ir.IntegerType.get_signless(64)
+
+
+def _f32():
+    return ir.F32Type.get()
+
+
+def _vector(count, element):
+    return ir.VectorType.get([count], element)
+
+
+# ---------------------------------------------------------------------------------------------------- scalar values
+def uniform(value):
+    """The value, known to be the same in all lanes: into a scalar register."""
+    return fx.Int32(rocdl.readfirstlane(_i32(), value))
+
+
+def uniform64(value):
+    return fx.Int64(rocdl.readfirstlane(_i64(), value))
+
+
+def load_scalar(pointer, index):
+    """Element `index` of an i32 pointer by s_load_dword, whatever was stored before it."""
+    return fx.Int32(llvm.LoadOp(_i32(), (pointer + index).llvm_ptr, alignment=4, invariant=True).result)
+
+
+def load_scalar_f32(pointer):
+    return fx.Float32(llvm.LoadOp(_f32(), pointer.llvm_ptr, alignment=4, invariant=True).result)
+
+
+def load_gathered(pointer):
+    """One i32 a lane from per-lane addresses."""
+    return fx.Int32(llvm.LoadOp(_i32(), pointer.llvm_ptr, alignment=4, invariant=True).result)
+
+
+def is_null(pointer):
+    return fx.Int64(fx.ptrtoint(pointer)) == fx.Int64(0)
+
+
+def any_lane(condition):
+    """True in a scalar register when the condition holds in some lane."""
+    return fx.Int64(rocdl.ballot(_i64(), condition)) != fx.Int64(0)
+
+
+# ------------------------------------------------------------------------------------------------------- arithmetic
+def exp2(x):
+    return fx.Float32(rocdl.exp2(_f32(), raw(x)))
+
+
+def log2(x):
+    return fx.Float32(llvm.call_intrinsic(_f32(), "llvm.amdgcn.log", [raw(x)], [], []))
+
+
+def reciprocal(x):
+    return fx.Float32(rocdl.rcp(_f32(), raw(x)))
+
+
+def fma(a, b, c):
+    return fx.fma(a, b, c)
+
+
+def maximum(a, b):
+    return fx.maxnumf(a, b, fastmath="nnan")
+
+
+def pack_fp8(a, b, c, d):
+    """Four e4m3 bytes of a word, a lowest. Above 464 the result is NaN: the caller's bound keeps out of there."""
+    low = rocdl.cvt_pk_fp8_f32(_i32(), a, b, fx.Int32(0), False)
+    return fx.Int32(rocdl.cvt_pk_fp8_f32(_i32(), c, d, low, True))
+
+
+def pack_bf16(a, b):
+    return fx.Vector.from_elements([a, b], fx.Float32).to(fx.BFloat16).bitcast(fx.Int32)[0]
+
+
+def swap_halves(a, b):
+    """Lanes 32..63 of a against lanes 0..31 of b, both Int32."""
+    pair = raw_rocdl.permlane32_swap(ir.Type.parse("!llvm.struct<(i32, i32)>"), raw(a), raw(b), False, False)
+    return fx.Int32(llvm.extractvalue(_i32(), pair, [0])), fx.Int32(llvm.extractvalue(_i32(), pair, [1]))
+
+
+def with_other_half(x, combine):
+    """combine(x of lane l, x of lane l ^ 32)."""
+    a, b = swap_halves(x.bitcast(fx.Int32), x.bitcast(fx.Int32))
+    return combine(a.bitcast(fx.Float32), b.bitcast(fx.Float32))
+
+
+def multiply_32x32x64(a, b, c):
+    """c + a * b for 64 FP8 values a lane pair; a, b: i32x8, c: f32x16. Without block scales (all 1)."""
+    result = rocdl.mfma_scale_f32_32x32x64_f8f6f4(_vector(16, _f32()), [a, b, c, 0, 0, 0, 0, 0, 0])
+    return fx.Vector(result, dtype=fx.Float32)
+
+
+def multiply_16x16x128(a, b, c):
+    result = rocdl.mfma_scale_f32_16x16x128_f8f6f4(_vector(4, _f32()), [a, b, c, 0, 0, 0, 0, 0, 0])
+    return fx.Vector(result, dtype=fx.Float32)
+
+
+# ----------------------------------------------------------------------------------------------------------- memory
+def at_global(pointer, alignment=16):
+    return fx.recast_iter(fx.PointerType.get(_i32(), fx.AddressSpace.Global, alignment), pointer)
+
+
+def bytes_at(address):
+    """A byte pointer from a 64-bit address."""
+    return fx.inttoptr(fx.PointerType.get(fx.Uint8.ir_type, fx.AddressSpace.Global, 4), address)
+
+
+def load_global(pointer, words=4):
+    """`words` dwords a lane from an address that every lane computes."""
+    return fx.generic_load(at_global(pointer), count=words)
+
+
+def store_global(pointer, value, alignment=16):
+    fx.generic_store(at_global(pointer, alignment), value)
+
+
+def _at_lds(pointer, alignment=16):
+    return fx.recast_iter(fx.PointerType.get(_i32(), fx.AddressSpace.Shared, alignment), pointer)
+
+
+def read_lds(pointer):
+    """ds_read_b128."""
+    return fx.generic_load(_at_lds(pointer), count=4)
+
+
+def write_lds(pointer, value):
+    fx.generic_store(_at_lds(pointer), value)
+
+
+def read_lds_transposed(pointer):
+    """ds_read_b64_tr_b8: 8 bytes of one column out of an 8 x 16 byte block that sixteen lanes read together."""
+    result = raw_rocdl.ds_read_tr8_b64_(_vector(2, _i32()), pointer.llvm_ptr)
+    return fx.Vector(getattr(result, "result", result), dtype=fx.Int32)
+
+
+def join(parts):
+    """Short vectors as one register group."""
+    return fx.Vector.from_elements([part[i] for part in parts for i in range(part.numel)], fx.Int32)
+
+
+def buffer_of(pointer, size):
+    """A buffer descriptor in scalar registers; `size` bytes can be read through it, zero beyond."""
+    return rocdl.get_buffer_rsrc(rocdl.make_buffer_ptr(pointer, num_records_bytes=fx.Int64(size)))
+
+
+def dma_buffer(buffer, destination, lane_offset, offset):
+    """16 bytes a lane from a descriptor into LDS: lane i lands at destination + 16 * i (a scalar address)."""
+    cache = ir.IntegerAttr.get(_i32(), 0)
+    size, zero = raw(fx.Int32(16)), raw(fx.Int32(0))
+    raw_rocdl.raw_ptr_buffer_load_async_lds(
+        buffer, destination.llvm_ptr, size, raw(lane_offset), raw(offset), zero, aux=cache
+    )
+
+
+def dma_global(source, destination, offset):
+    """The same from an address of each lane; the constant `offset` counts on both sides."""
+    cache = ir.IntegerAttr.get(_i32(), 0)
+    raw_rocdl.global_load_async_lds(source.llvm_ptr, destination.llvm_ptr, 16, offset, aux=cache)
+
+
+# --------------------------------------------------------------------------------------------------- order and waits
+def barrier():
+    """s_barrier and nothing else: no wait, but nothing is scheduled across it."""
+    rocdl.sched_barrier(0)
+    rocdl.s_barrier()
+    rocdl.sched_barrier(0)
+
+
+def bare_barrier():
+    """A barrier alone in its block: it puts one group of waves a phase behind the other."""
+    rocdl.s_barrier()
+
+
+def fence():
+    """The scheduler moves nothing across."""
+    rocdl.sched_barrier(0)
+
+
+def wait_loads(newer):
+    """Until at most `newer` vector memory instructions of this wave are in flight."""
+    rocdl.s_waitcnt(vmcnt=newer)
+
+
+def priority(level):
+    rocdl.s_setprio(level)

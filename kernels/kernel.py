@@ -1,0 +1,217 @@
+"""The kernel: one workgroup computes the rows of one query block of one head.
+
+| tensor | shape | held by |
+|---|---|---|
+| q | [total_q, Hq, D] FP8, rows and heads by byte stride | registers: wave w the block's rows 32*w.., lane l row l % 32 |
+| k_cache, v_cache | pages, see lane_maps.py | LDS, three tiles of 128 keys; operands in registers |
+| out | [total_q, Hq, Dv] bf16 | registers, FP32, transposed: a lane's row, columns by register |
+| lse | [Hq, total_q] FP32, or null | a register |
+
+Scales: softmax_scale, q_descale, k_descale and log2(e) are one factor of the exponent; v_descale meets 1 / sum at the
+end. The schedule is the table in schedule.py.
+"""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import flydsl.compiler as flyc
+import flydsl.expr as fx
+
+from . import control, epilogue, isa, lane_maps, loads, mapping, products, schedule
+from .traits import CHUNK, LANES, STEP_DIMS, THREADS, TILE_KEYS, WAVE_ROWS, Traits
+
+_SMALLEST_SCALE = 1e-30  # instead of 0, which would make NaN of a masked score
+
+
+def _descale(pointer, value):
+    return control.choose(isa.is_null(pointer), value, lambda v: v, lambda _: isa.load_scalar_f32(pointer))
+
+
+def _load_query(traits: Traits, arguments, work, row, lane):
+    """Rows past the sequence's end take its last row: what they compute is never stored."""
+    inside = fx.Int64(work.first_row + fx.min(row, work.queries - 1))
+    start = arguments.q + (inside * arguments.q_row_stride + fx.Int64(work.head) * arguments.q_head_stride)
+    half = fx.Int64(lane_maps.half_of(lane) * CHUNK)
+    parts = [start + (half + fx.Int64(offset)) for offset in range(0, traits.problem.head_dim, STEP_DIMS // 2)]
+    words = [isa.load_global(part) for part in parts]
+    return [isa.join(words[i : i + 2]) for i in range(0, len(words), 2)]
+
+
+def attend(traits: Traits, arguments):
+    """The whole kernel body."""
+    work = mapping.find_work(traits, arguments)
+    control.when(work.found, lambda: _attend_block(traits, arguments, work))
+
+
+def _attend_block(traits: Traits, arguments, work):
+    problem = traits.problem
+    thread = fx.Int32(fx.thread_idx.x)
+    lane = thread & (LANES - 1)
+    wave = isa.uniform(thread >> 6)
+    lds = fx.SharedAllocator().allocate(fx.Array[fx.Uint8, traits.stages.total, 1024]).peek().ptr
+
+    table, keys = mapping.keys_of(traits, arguments, work.sequence)
+    kv_head = work.head // (arguments.num_q_heads // arguments.num_kv_heads)
+    k = arguments.k_cache + fx.Int64(kv_head) * arguments.k_head_stride
+    v = arguments.v_cache + fx.Int64(kv_head) * arguments.v_head_stride
+    cache = loads.open_cache(traits, table, k, v, arguments.k_page_stride, arguments.v_page_stride, wave, lane)
+
+    first = work.block * traits.rows
+    row = first + wave * WAVE_ROWS + lane_maps.row_of(lane)
+    behind = keys - work.queries  # row i sees keys 0..i + behind
+    seen_by_last = fx.min(first + traits.rows, work.queries) + behind
+    seen_by_first = first + 1 + behind
+    tiles = (fx.max(seen_by_last, fx.Int32(0)) + fx.Int32(TILE_KEYS - 1)) >> 7
+    main_tiles = isa.uniform(fx.max(fx.min(seen_by_first >> 7, tiles - 2), fx.Int32(0)))
+
+    scale = arguments.softmax_scale * fx.Float32(math.log2(math.e))
+    scale = scale * _descale(arguments.q_descale, arguments.q_descale_value)
+    scale = scale * _descale(arguments.k_descale, arguments.k_descale_value)
+    v_descale = _descale(arguments.v_descale, arguments.v_descale_value)
+
+    state = schedule.first_state(traits)
+
+    def attend_keys(current):
+        pipe = schedule.Pipeline(
+            traits=traits,
+            cache=cache,
+            lds=lds,
+            lane=lane,
+            query=_load_query(traits, arguments, work, row, lane),
+            ones=products.ones_operand(lane),
+            scale=isa.maximum(scale, fx.Float32(_SMALLEST_SCALE)),
+            keys=keys,
+            last_visible=fx.min(row, work.queries - 1) + behind,
+            tiles=tiles,
+        )
+        current = schedule.run(pipe, current, main_tiles, wave >= 4)
+        return current
+
+    result = control.choose(tiles > 0, [state.shift, state.total, state.out], lambda _: _summary(attend_keys(state)))
+    epilogue.store_results(traits, arguments, work, row, lane, result, v_descale)
+
+
+def _summary(state):
+    return [state.shift, state.total, state.out]
+
+
+def make_launcher(traits: Traits):
+    """A fresh launcher of the variant (compile hints stick to a launcher)."""
+
+    @flyc.kernel(name=traits.variant.name, known_block_size=[THREADS, 1, 1])
+    def paged_prefill(
+        q: fx.Pointer,
+        k_cache: fx.Pointer,
+        v_cache: fx.Pointer,
+        out: fx.Pointer,
+        lse: fx.Pointer,
+        cu_seqlens_q: fx.Pointer,
+        seqlens_k: fx.Pointer,
+        block_table: fx.Pointer,
+        kv_indptr: fx.Pointer,
+        kv_page_indices: fx.Pointer,
+        kv_last_page_lens: fx.Pointer,
+        q_descale: fx.Pointer,
+        k_descale: fx.Pointer,
+        v_descale: fx.Pointer,
+        q_row_stride: fx.Int64,
+        q_head_stride: fx.Int64,
+        k_page_stride: fx.Int64,
+        k_head_stride: fx.Int64,
+        v_page_stride: fx.Int64,
+        v_head_stride: fx.Int64,
+        out_row_stride: fx.Int64,
+        out_head_stride: fx.Int64,
+        lse_head_stride: fx.Int64,
+        block_table_row_stride: fx.Int64,
+        softmax_scale: fx.Float32,
+        q_descale_value: fx.Float32,
+        k_descale_value: fx.Float32,
+        v_descale_value: fx.Float32,
+        batch: fx.Int32,
+        total_q: fx.Int32,
+        num_q_heads: fx.Int32,
+        num_kv_heads: fx.Int32,
+        max_seqlen_q: fx.Int32,
+        page_id_bytes: fx.Int32,
+    ):
+        attend(traits, SimpleNamespace(**{name: value for name, value in locals().items() if name != "traits"}))
+
+    @flyc.jit
+    def launch(
+        q: fx.Pointer,
+        k_cache: fx.Pointer,
+        v_cache: fx.Pointer,
+        out: fx.Pointer,
+        lse: fx.Pointer,
+        cu_seqlens_q: fx.Pointer,
+        seqlens_k: fx.Pointer,
+        block_table: fx.Pointer,
+        kv_indptr: fx.Pointer,
+        kv_page_indices: fx.Pointer,
+        kv_last_page_lens: fx.Pointer,
+        q_descale: fx.Pointer,
+        k_descale: fx.Pointer,
+        v_descale: fx.Pointer,
+        q_row_stride: fx.Int64,
+        q_head_stride: fx.Int64,
+        k_page_stride: fx.Int64,
+        k_head_stride: fx.Int64,
+        v_page_stride: fx.Int64,
+        v_head_stride: fx.Int64,
+        out_row_stride: fx.Int64,
+        out_head_stride: fx.Int64,
+        lse_head_stride: fx.Int64,
+        block_table_row_stride: fx.Int64,
+        softmax_scale: fx.Float32,
+        q_descale_value: fx.Float32,
+        k_descale_value: fx.Float32,
+        v_descale_value: fx.Float32,
+        batch: fx.Int32,
+        total_q: fx.Int32,
+        num_q_heads: fx.Int32,
+        num_kv_heads: fx.Int32,
+        max_seqlen_q: fx.Int32,
+        page_id_bytes: fx.Int32,
+        stream: fx.Stream = fx.Stream(None),
+    ):
+        paged_prefill(
+            q,
+            k_cache,
+            v_cache,
+            out,
+            lse,
+            cu_seqlens_q,
+            seqlens_k,
+            block_table,
+            kv_indptr,
+            kv_page_indices,
+            kv_last_page_lens,
+            q_descale,
+            k_descale,
+            v_descale,
+            q_row_stride,
+            q_head_stride,
+            k_page_stride,
+            k_head_stride,
+            v_page_stride,
+            v_head_stride,
+            out_row_stride,
+            out_head_stride,
+            lse_head_stride,
+            block_table_row_stride,
+            softmax_scale,
+            q_descale_value,
+            k_descale_value,
+            v_descale_value,
+            batch,
+            total_q,
+            num_q_heads,
+            num_kv_heads,
+            max_seqlen_q,
+            page_id_bytes,
+        ).launch(grid=(1, 1, 1), block=(THREADS, 1, 1), stream=stream)
+
+    return launch

@@ -1,0 +1,141 @@
+"""Keys and values on their way: page -> LDS by DMA, LDS -> matrix operands.
+
+Owns: page ids, page addresses, the stage a tile lies in. A wave stages one group of 16 keys of every tile, K and V, so
+that it needs one page id a tile (page 1: one a lane).
+Refuses: to read a page-table entry past the sequence's last page; such groups are staged from the last page again and
+masked where they are used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import flydsl.expr as fx
+
+from . import isa, lane_maps
+from .traits import COLUMN_BLOCK, GROUP_KEYS, HALF_KEYS, STEP_DIMS, TILE_KEYS, UNIT, Traits
+
+
+@dataclasses.dataclass(frozen=True)
+class PageTable:
+    """The pages of one sequence: 4- or 8-byte ids (the low word counts) from `ids` on."""
+
+    ids: fx.Pointer
+    id_words_shift: fx.Int32  # 0: int32, 1: int64
+    last: fx.Int32  # index of the sequence's last page
+
+
+@dataclasses.dataclass(frozen=True)
+class Cache:
+    """One KV head of the paged cache, and how this wave's lanes find their bytes in a page."""
+
+    table: PageTable
+    k: fx.Pointer
+    v: fx.Pointer
+    k_page_stride: fx.Int64
+    v_page_stride: fx.Int64
+    group: fx.Int32  # the key group of each tile that this wave stages
+    lane_key: fx.Int32
+    k_lane: fx.Int32
+    v_lane: fx.Int32
+
+
+def open_cache(traits: Traits, table, k, v, k_page_stride, v_page_stride, wave, lane) -> Cache:
+    problem = traits.problem
+    if problem.transposed_v:
+        k_lane = v_lane = lane_maps.linear_source_offset(lane)
+    else:
+        k_lane = lane_maps.k_source_offset(lane, wave, problem.page_keys)
+        v_lane = lane_maps.v_source_offset(lane)
+    key = lane_maps.staged_key(lane, wave)
+    return Cache(table, k, v, k_page_stride, v_page_stride, wave, key, k_lane, v_lane)
+
+
+# -------------------------------------------------------------------------------------------------------- page ids
+def load_page_id(traits: Traits, cache: Cache, tile):
+    """The id for this wave's part of a tile: a scalar, or one a lane at page 1. Clamped to the last page."""
+    key = tile * TILE_KEYS + cache.group * GROUP_KEYS
+    table = cache.table
+    if traits.problem.page_keys < GROUP_KEYS:
+        index = fx.min(key + cache.lane_key, table.last)
+        offset = fx.Int64(fx.Uint32(index)) << fx.Int64(table.id_words_shift)
+        return isa.load_gathered(table.ids + offset)
+    index = fx.min(key >> traits.problem.page_shift, table.last)
+    offset = fx.Int64(fx.Uint32(index)) << fx.Int64(table.id_words_shift)
+    return isa.load_scalar(table.ids, isa.uniform64(offset))
+
+
+# -------------------------------------------------------------------------------------------------- global to LDS
+def stage_tile(traits: Traits, cache: Cache, lds, stage, tile, page_id):
+    """Asks for this wave's group of a tile; `Loads.tile` instructions are in flight after it."""
+    stages = traits.stages
+    k_to = lds + isa.uniform(stage + cache.group * stages.k_group)
+    v_to = lds + isa.uniform(stage + stages.v_offset + cache.group * stages.v_group)
+    if traits.problem.transposed_v:
+        _stage_tokens(traits, cache, k_to, v_to, page_id)
+    else:
+        _stage_page(traits, cache, k_to, v_to, tile, page_id)
+
+
+def _stage_page(traits: Traits, cache: Cache, k_to, v_to, tile, page_id):
+    problem, loads, stages = traits.problem, traits.loads, traits.stages
+    page = fx.Int64(fx.Uint32(page_id))
+    k_buffer = isa.buffer_of(cache.k + page * cache.k_page_stride, problem.k_page)
+    v_buffer = isa.buffer_of(cache.v + page * cache.v_page_stride, problem.v_page)
+    groups = problem.page_keys // GROUP_KEYS
+    inside = isa.uniform((tile * (TILE_KEYS // GROUP_KEYS) + cache.group) & (groups - 1))  # group number in the page
+    k_inside, v_inside = inside * lane_maps.SLOT_ROW, inside * stages.v_group
+    k_unit = problem.page_keys * STEP_DIMS  # from one unit's four chunks of dims to the next four
+    for unit in range(loads.k_units):
+        isa.dma_buffer(k_buffer, k_to + unit * UNIT, cache.k_lane, k_inside + unit * k_unit)
+    for unit in range(loads.v_units):
+        isa.dma_buffer(v_buffer, v_to + unit * UNIT, cache.v_lane, v_inside + unit * UNIT)
+
+
+def _stage_tokens(traits: Traits, cache: Cache, k_to, v_to, page_id):
+    loads = traits.loads
+    page = fx.Int64(fx.Uint32(page_id))
+    k_from = cache.k + (page * cache.k_page_stride + fx.Int64(cache.k_lane))
+    v_from = cache.v + (page * cache.v_page_stride + fx.Int64(cache.v_lane))
+    for unit in range(loads.k_units):  # the constant counts in LDS too, where units are UNIT apart
+        isa.dma_global(k_from, k_to + unit * (UNIT - STEP_DIMS), unit * STEP_DIMS)
+    for unit in range(loads.v_units):
+        isa.dma_global(v_from, v_to + unit * (UNIT - STEP_DIMS), unit * STEP_DIMS)
+
+
+# ------------------------------------------------------------------------------------------------ LDS to registers
+def reader(traits: Traits, lane):
+    """The lane's part of every K and V read."""
+    stages = traits.stages
+    k = lane_maps.k_read_offset(lane, stages.k_group)
+    if traits.problem.transposed_v:
+        v = [lane_maps.v_rows_read_offset(lane, stages.v_group, upper) for upper in range(2)]
+    else:
+        v = [lane_maps.v_read_offset(lane, stages.v_group)]
+    return SimpleNamespace(k=k, v=v)
+
+
+def read_k(traits: Traits, lds, at, subtile, step):
+    """The K operand of one product: 32 keys, 64 dims. `at`: LDS offset of the half tile plus the lane's part."""
+    offset = subtile * 2 * traits.stages.k_group + step * 4 * lane_maps.SLOT_ROW
+    return isa.join([isa.read_lds(lds + (at + (offset + i * 2 * lane_maps.SLOT_ROW))) for i in range(2)])
+
+
+def read_v(traits: Traits, lds, at, block):
+    """The V operand of one product: 32 columns, 64 keys."""
+    group = 2 * traits.stages.v_group
+    if not traits.problem.transposed_v:
+        offset = block * COLUMN_BLOCK * GROUP_KEYS
+        return isa.join([isa.read_lds(lds + (at[0] + (offset + i * group))) for i in range(2)])
+    offset = block * 2 * lane_maps.SLOT_ROW
+    parts = [isa.read_lds_transposed(lds + (at[upper] + (offset + i * group))) for i in range(2) for upper in range(2)]
+    return isa.join(parts)
+
+
+def k_half(traits: Traits, stage, half):
+    return stage + half * (HALF_KEYS // GROUP_KEYS * traits.stages.k_group)
+
+
+def v_half(traits: Traits, stage, half):
+    return stage + traits.stages.v_offset + half * (HALF_KEYS // GROUP_KEYS * traits.stages.v_group)

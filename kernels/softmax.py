@@ -1,0 +1,54 @@
+"""Online softmax of 64 keys: scores in, FP8 weights out.
+
+Weights are P = exp2(s * scale + shift), scale = softmax_scale * q_descale * k_descale * log2(e). `shift` stands for the
+running maximum: it is set to HEADROOM - (maximum * scale), so that the largest weight is 2^7 = 128 then, and it is
+left alone while s * scale + shift stays at or below LIMIT. No weight exceeds 2^8.8 = 446 then (v_exp_f32 is off by
+less than 1e-6 of it), e4m3 holds 448, and its conversion turns into NaN above 464 only. The test uses the very sum
+that is exponentiated, and a fused multiply-add is monotonic in s, so that testing the largest score tests all.
+"""
+
+from __future__ import annotations
+
+import flydsl.expr as fx
+
+from . import control, isa
+
+HEADROOM = 7.0
+LIMIT = 8.8
+FIRST_SHIFT = 1e30  # no maximum seen yet: any score exceeds LIMIT, while a masked one (-inf) gives weight 0
+
+
+def largest(scores):
+    """The maximum over the lane's own scores and those of the other half: per query."""
+    values = [block[v] for block in scores for v in range(block.numel)]
+    peak = values[0]
+    for a, b in zip(values[1::2], values[2::2]):
+        peak = isa.maximum(isa.maximum(peak, a), b)
+    return isa.with_other_half(isa.maximum(peak, values[-1]), isa.maximum)
+
+
+def rescale(scores_peak, scale, state):
+    """Moves `shift` to the new maximum for the queries that need it, and with it what they have summed up."""
+    shift, total, out = state
+    exceeds = isa.fma(scores_peak, scale, shift) > LIMIT
+    moved = exceeds.select(HEADROOM - scores_peak * scale, shift)
+    factor = isa.exp2(moved - shift)
+    total = fx.Vector.from_elements([total[i] * factor for i in range(total.numel)], fx.Float32)
+    out = [fx.Vector.from_elements([block[i] * factor for i in range(block.numel)], fx.Float32) for block in out]
+    return [moved, total, out]
+
+
+def keep_in_range(scores, scale, shift, total, out):
+    """Rescales in the rare case that some query of the wave needs it."""
+    peak = largest(scores)
+    exceeds = isa.fma(peak, scale, shift) > LIMIT
+    return control.choose(isa.any_lane(exceeds), [shift, total, out], lambda state: rescale(peak, scale, state))
+
+
+def weigh(scores, scale, shift):
+    """P as the B operand of PV: byte 16*i + j of a lane is its score register j of subtile i."""
+    words = []
+    for block in scores:
+        p = [isa.exp2(isa.fma(block[v], scale, shift)) for v in range(block.numel)]
+        words += [isa.pack_fp8(*p[v : v + 4]) for v in range(0, block.numel, 4)]
+    return fx.Vector.from_elements(words, fx.Int32)
