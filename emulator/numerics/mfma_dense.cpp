@@ -35,59 +35,36 @@ int feeding_block(const MfmaModifiers& m, int b) {
     return (b & ~mask) | (m.abid & mask);
 }
 
-template <class Element> struct Accumulator { using Type = float; };
-template <> struct Accumulator<I8> { using Type = int32_t; };
-
-inline void tile_multiply_add(std::integral_constant<int, 32>, const float* const* a, const float* const* b, int k, float* acc) {
-    multiply_add<32>(a, b, k, acc);
-}
-inline void tile_multiply_add(std::integral_constant<int, 16>, const float* const* a, const float* const* b, int k, float* acc) {
-    multiply_add<16>(a, b, k, acc);
-}
-template <int M>
-inline void tile_multiply_add(std::integral_constant<int, M>, const int32_t* const* a, const int32_t* const* b, int slices, int32_t* acc) {
-    for (int m = 0; m < M; ++m) {
-        int32_t* row = acc + tile_offset<M>(m);
-        for (int k = 0; k < slices; ++k) {
-            uint32_t am = static_cast<uint32_t>(a[k][m]);
-            for (int n = 0; n < M; ++n) row[n] = static_cast<int32_t>(static_cast<uint32_t>(row[n]) + am * static_cast<uint32_t>(b[k][n]));
-        }
-    }
-}
-inline float step(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-inline int32_t step(int32_t a, int32_t b, int32_t c) {
-    return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b) + static_cast<uint32_t>(c));
-}
-inline void store(const float* acc, Row* d, int rows) { store_canonical(acc, d, rows); }
-inline void store(const int32_t* acc, Row* d, int rows) { std::memcpy(d, acc, sizeof(Row) * rows); }
-
 template <int M, int K, int kBlocks, class A, class B>
 void run(const Row* a, const Row* b, const Row* c, Row* d, const MfmaModifiers& modifiers, const uint32_t*) {
-    using T = typename Accumulator<A>::Type;
+    constexpr bool kInteger = std::is_same_v<A, I8>;
+    static_assert(!kInteger || K <= 64);
     constexpr int kGroups = 64 / (M * kBlocks), kPerLane = K / kGroups, kRows = M * M * kBlocks / 64;
     Row moved[kPerLane * B::kBits / 32];
     b = rearranged(b, kPerLane * B::kBits / 32, modifiers.blgp, moved);
-    alignas(64) T ea[kPerLane][64], eb[kPerLane][64], acc[kRows * 64];
+    alignas(64) float ea[kPerLane][64], eb[kPerLane][64], acc[kRows * 64];
     decode_lanes<A, kPerLane>(a, ea);
     decode_lanes<B, kPerLane>(b, eb);
-    std::memcpy(acc, c, sizeof acc);
+    if constexpr (kInteger) std::memset(acc, 0, sizeof acc);
+    else std::memcpy(acc, c, sizeof acc);
     if constexpr (M == 4) {
         for (int e = 0; e < kPerLane; ++e)
             for (int m = 0; m < 4; ++m)
                 for (int l = 0; l < 64; ++l)
-                    acc[64 * m + l] = step(ea[e][4 * feeding_block(modifiers, l / 4) + m], eb[e][l], acc[64 * m + l]);
+                    acc[64 * m + l] = __builtin_fmaf(ea[e][4 * feeding_block(modifiers, l / 4) + m], eb[e][l], acc[64 * m + l]);
     } else {
         for (int block = 0; block < kBlocks; ++block) {
-            const T *sa[K], *sb[K];
+            const float *sa[K], *sb[K];
             for (int k = 0; k < K; ++k) {
                 int group = k / kPerLane, e = k % kPerLane;
                 sa[k] = ea[e] + M * (kBlocks > 1 ? feeding_block(modifiers, block) : group);
                 sb[k] = eb[e] + M * (kBlocks > 1 ? block : group);
             }
-            tile_multiply_add(std::integral_constant<int, M>{}, sa, sb, K, acc + block * M * M);
+            multiply_add<M>(sa, sb, K, acc + block * M * M);
         }
     }
-    store(acc, d, kRows);
+    if constexpr (kInteger) store_integer(acc, c, d, kRows);
+    else store_canonical(acc, d, kRows);
 }
 
 // f64: a register pair per value; D's pair v of lane l is row 4 * v + l / 16 (16x16), or l / 16 of block l / 4 % 4 (4x4).

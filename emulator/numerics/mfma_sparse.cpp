@@ -13,35 +13,30 @@ namespace gfx950::numerics {
 
 namespace {
 
-inline float step(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-inline int32_t step(int32_t a, int32_t b, int32_t c) {
-    return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b) + static_cast<uint32_t>(c));
-}
-inline void store(const float* acc, Row* d, int rows) { store_canonical(acc, d, rows); }
-inline void store(const int32_t* acc, Row* d, int rows) { std::memcpy(d, acc, sizeof(Row) * rows); }
-
 template <int M, int K, class A, class B>
 void run(const Row* a, const Row* b, const Row* c, Row* d, const MfmaModifiers& modifiers, const uint32_t* index) {
-    using T = std::conditional_t<std::is_same_v<A, I8>, int32_t, float>;
+    constexpr bool kInteger = std::is_same_v<A, I8>;
     constexpr int kGroups = 64 / M, kDense = K / kGroups, kHeld = kDense / 2, kSetBits = 2 * kHeld, kSets = 32 / kSetBits;
     constexpr int kRows = M * M / 64;
-    alignas(64) T ea[kHeld][64], eb[kDense][64], acc[kRows * 64];
+    alignas(64) float ea[kHeld][64], eb[kDense][64], acc[kRows * 64];
     decode_lanes<A, kHeld>(a, ea);
     decode_lanes<B, kDense>(b, eb);
-    std::memcpy(acc, c, sizeof acc);
+    if constexpr (kInteger) std::memset(acc, 0, sizeof acc);
+    else std::memcpy(acc, c, sizeof acc);
     int set = modifiers.cbsz == 0 ? modifiers.abid % kSets : 0;
     for (int m = 0; m < M; ++m) {
-        T* row = acc + tile_offset<M>(m);
+        float* row = acc + tile_offset<M>(m);
         for (int group = 0; group < kGroups; ++group) {
             uint32_t positions = index[M * group + m] >> (kSetBits * set % 32);
             for (int e = 0; e < kHeld; ++e) {
-                T value = ea[e][M * group + m];
-                const T* column = eb[4 * (e / 2) + (positions >> (2 * e) & 3)] + M * group;
-                for (int n = 0; n < M; ++n) row[n] = step(value, column[n], row[n]);
+                float value = ea[e][M * group + m];
+                const float* column = eb[4 * (e / 2) + (positions >> (2 * e) & 3)] + M * group;
+                for (int n = 0; n < M; ++n) row[n] = __builtin_fmaf(value, column[n], row[n]);
             }
         }
     }
-    store(acc, d, kRows);
+    if constexpr (kInteger) store_integer(acc, c, d, kRows);
+    else store_canonical(acc, d, kRows);
 }
 
 template <int M, int K, class A, class B> constexpr MfmaRow sparse(const char* mnemonic) {

@@ -33,11 +33,11 @@ struct Bf8 {
 };
 struct I8 {
     static constexpr int kBits = 8;
-    static int32_t decode(uint32_t x) { return static_cast<int8_t>(x); }
+    static float decode(uint32_t x) { return static_cast<int8_t>(x); }
 };
 
 // out[e][lane]: the e-th element of each lane, low bits first.
-template <class Element, int kPerLane, class T> inline void decode_lanes(const Row* rows, T (*out)[64]) {
+template <class Element, int kPerLane> inline void decode_lanes(const Row* rows, float (*out)[64]) {
     constexpr int kPerWord = 32 / Element::kBits;
     for (int e = 0; e < kPerLane; ++e) {
         const uint32_t* row = rows[e / kPerWord];

@@ -105,4 +105,11 @@ inline void store_canonical(const float* acc, Row* d, int rows) {
     }
 }
 
+// i8: the products' sum is below 64 * 2^14 = 2^20 in magnitude, so the f32 loops give it exactly; only C needs integers.
+inline void store_integer(const float* acc, const Row* c, Row* d, int rows) {
+    uint32_t sum[32 * 64];
+    for (int i = 0; i < rows * 64; ++i) sum[i] = c[0][i] + static_cast<uint32_t>(static_cast<int32_t>(acc[i]));
+    std::memcpy(d, sum, sizeof(Row) * rows);
+}
+
 }  // namespace gfx950::numerics

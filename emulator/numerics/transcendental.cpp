@@ -1,6 +1,8 @@
 // Double-precision series, independent of the host's libm.
 #include "transcendental.h"
 
+#include <cstring>
+
 namespace gfx950::numerics {
 
 namespace {
@@ -73,7 +75,9 @@ float turns_of(float x, int quarter_offset, float outside) {
 }  // namespace
 
 void exp_f32_row(const uint32_t* in, uint32_t* out) {
-    for (int l = 0; l < 64; ++l) out[l] = bits_of(exp_f32(float_of(in[l])));
+    uint32_t row[64];  // out may be in
+    for (int l = 0; l < 64; ++l) row[l] = bits_of(exp_f32(float_of(in[l])));
+    std::memcpy(out, row, sizeof row);
 }
 
 float log_f32(float x) { return log_of(flush_denormal(x)); }
