@@ -17,6 +17,8 @@ from .progress import Progress
 from .store import Store
 from .toolchain import ToolchainError, find_toolchain
 
+CONFIG, OUT = "configs/gfx950.yaml", "prebuilt"
+
 
 def main(root: Path, arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
@@ -44,8 +46,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="build_kernels.py",
         description="Compiles a matrix of kernels into gfx950 code objects and a manifest. Needs no GPU.",
     )
-    parser.add_argument("--config", default="configs/gfx950.yaml", help="the matrix (default: %(default)s)")
-    parser.add_argument("--out", default="prebuilt", help="the folder to write (default: %(default)s)")
+    parser.add_argument("--config", metavar="FILE", help=f"the matrix (default: the checkout's {CONFIG})")
+    parser.add_argument("--out", metavar="FOLDER", help=f"the folder to write (default: the checkout's {OUT})")
     parser.add_argument(
         "--jobs", type=_positive, default=_cores(), metavar="N", help="compile N at a time (default: cores)"
     )
@@ -74,11 +76,10 @@ def _cores() -> int:
 
 
 def _run(root: Path, options: argparse.Namespace, progress: Progress) -> int:
-    config = _resolve(root, options.config)
-    matrix = read_matrix(config, shown=options.config)
+    matrix = read_matrix(options.config or root / CONFIG, shown=options.config or CONFIG)
     names = select(matrix, options.only)
     job = Job(root, matrix, find_toolchain(), options.jobs)
-    store = Store(_resolve(root, options.out), matrix.arch)
+    store = Store(Path(options.out).absolute() if options.out else root / OUT, matrix.arch)
     if options.list:
         return _list(job, store, names, options.json)
     if options.check:
@@ -87,12 +88,6 @@ def _run(root: Path, options: argparse.Namespace, progress: Progress) -> int:
     progress.close()
     print(_outcome_json(outcome, matrix, store) if options.json else _summary(outcome, matrix, store))
     return 1 if outcome.failed else 0
-
-
-def _resolve(root: Path, path: str) -> Path:
-    """A path as given where it exists, else below the repository: the defaults work from any folder."""
-    given = Path(path)
-    return given.absolute() if given.is_absolute() or given.exists() else root / path
 
 
 def _list(job: Job, store: Store, names: Sequence[str], as_json: bool) -> int:

@@ -68,6 +68,7 @@ class Pool:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._process.stdout.read()  # ends when the last child, which holds the other end too, is gone
         self._process.stdin.close()
         self._process.stdout.close()
 

@@ -1,0 +1,1 @@
+SCALE = 2.0  # only linear variants import this file

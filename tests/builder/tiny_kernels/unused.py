@@ -1,0 +1,1 @@
+UNUSED = True  # nothing imports this file
