@@ -181,6 +181,8 @@ inline uint16_t ldexp_f16(uint16_t h, int16_t e) {
 }
 
 // --- division: v_div_scale, v_div_fmas, v_div_fixup. Tested as LLVM's whole sequence: the quotient is correctly rounded.
+// An overflowing quotient reaches div_fixup as inf or NaN (the refinement subtracts inf from inf) and must leave as inf: the
+// ISA's overflow clause is read as one on the quotient's exponent [assumption: div-fixup-overflow].
 template <class T> struct Scaled {
     T value;
     bool vcc;
@@ -196,7 +198,7 @@ template <class T> Scaled<T> div_scale(T s0, T denominator, T numerator) {
     if (exponent_field(numerator) - exponent_field(denominator) >= kFar) return {is_denominator ? up(s0) : s0, true};
     if (is_denormal(denominator)) return {up(s0), false};
     bool small_reciprocal = is_denormal(T(1) / denominator), small_quotient = is_denormal(numerator / denominator);
-    if (small_reciprocal && small_quotient) return {is_denominator ? up(s0) : s0, true};
+    if (small_reciprocal && small_quotient) return {is_denominator ? down(s0) : s0, true};  // up would overflow
     if (small_reciprocal) return {down(s0), false};
     if (small_quotient) return {is_numerator ? up(s0) : s0, true};
     if (exponent_field(numerator) <= kTiny) return {up(s0), false};
@@ -204,14 +206,31 @@ template <class T> Scaled<T> div_scale(T s0, T denominator, T numerator) {
 }
 inline Scaled<float> div_scale_f32(float a, float b, float c) { return div_scale(a, b, c); }
 inline Scaled<double> div_scale_f64(double a, double b, double c) { return div_scale(a, b, c); }
-inline float div_fmas_f32(float a, float b, float c, bool vcc) {
-    float r = std::fma(a, b, c);
-    return vcc ? ldexp_f32(r, exponent_field(c) > 127 ? 64 : -64) : r;
+// r * 2^k for an r that is fma's rounding of a sum `residual` away from it: where the result is denormal, one rounding of the
+// exact sum, not two.
+template <class T> T scaled_once(T r, T residual, int k) {
+    using B = typename FloatFields<T>::Bits;
+    constexpr int kMantissa = FloatFields<T>::kMantissa;
+    int exponent = exponent_field(r);
+    if (exponent == 0 || exponent == FloatFields<T>::kMax || exponent + k >= 1) return T(sizeof(T) == 8 ? ldexp_f64(r, k) : ldexp_f32(float(r), k));
+    int drop = 1 - (exponent + k);
+    if (drop > kMantissa + 1) return signed_value(sign_of(r), T(0));
+    B significand = (bits_of(r) & ((B{1} << kMantissa) - 1)) | B{1} << kMantissa;
+    B kept = significand >> drop, rest = significand & ((B{1} << drop) - 1), half = B{1} << (drop - 1);
+    bool beyond = residual != 0 && sign_of(residual) == sign_of(r), short_of = residual != 0 && !beyond;
+    kept += rest > half || (rest == half && (beyond || (!short_of && (kept & 1))));
+    return signed_value(sign_of(r), std::bit_cast<T>(kept));
 }
-inline double div_fmas_f64(double a, double b, double c, bool vcc) {
-    double r = std::fma(a, b, c);
-    return vcc ? ldexp_f64(r, exponent_field(c) > 1023 ? 128 : -128) : r;
+template <class T> T div_fmas(T a, T b, T c, bool vcc) {
+    constexpr int kShift = sizeof(T) == 8 ? 128 : 64;
+    T r = std::fma(a, b, c);
+    if (!vcc) return r;
+    T product = a * b, tail = std::fma(a, b, -product), sum = product + c, back = sum - product;
+    T residual = ((product - (sum - back)) + (c - back)) + tail + (sum - r);
+    return scaled_once(r, residual, exponent_field(c) > FloatFields<T>::kBias ? kShift : -kShift);
 }
+inline float div_fmas_f32(float a, float b, float c, bool vcc) { return div_fmas(a, b, c, vcc); }
+inline double div_fmas_f64(double a, double b, double c, bool vcc) { return div_fmas(a, b, c, vcc); }
 template <class T> T div_fixup(T quotient, T denominator, T numerator) {
     constexpr int kUnderflow = sizeof(T) == 8 ? -1075 : -150;
     using B = typename FloatFields<T>::Bits;
@@ -225,6 +244,7 @@ template <class T> T div_fixup(T quotient, T denominator, T numerator) {
     if (denominator == 0 || is_inf(numerator)) return signed_value(negative, infinity);
     if (is_inf(denominator) || numerator == 0) return signed_value(negative, T(0));
     if (exponent_field(numerator) - exponent_field(denominator) < kUnderflow) return signed_value(negative, T(0));
+    if (exponent_field(quotient) == FloatFields<T>::kMax) return signed_value(negative, infinity);
     return signed_value(negative, quotient);
 }
 inline float div_fixup_f32(float q, float d, float n) { return div_fixup(q, d, n); }
