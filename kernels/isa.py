@@ -63,6 +63,14 @@ def any_lane(condition):
     return fx.Int64(rocdl.ballot(_i64(), condition)) != fx.Int64(0)
 
 
+def undefined_i32(count):
+    return fx.Vector(llvm.mlir_undef(_vector(count, _i32())), dtype=fx.Int32)
+
+
+def undefined_f32(count):
+    return fx.Vector(llvm.mlir_undef(_vector(count, _f32())), dtype=fx.Float32)
+
+
 # ------------------------------------------------------------------------------------------------------- arithmetic
 def exp2(x):
     return fx.Float32(rocdl.exp2(_f32(), raw(x)))
@@ -86,7 +94,8 @@ def maximum(a, b):
 
 def pack_fp8(a, b, c, d):
     """Four e4m3 bytes of a word, a lowest. Above 464 the result is NaN: the caller's bound keeps out of there."""
-    low = rocdl.cvt_pk_fp8_f32(_i32(), a, b, fx.Int32(0), False)
+    nothing = llvm.mlir_undef(_i32())  # both halves of the word are written
+    low = rocdl.cvt_pk_fp8_f32(_i32(), a, b, nothing, False)
     return fx.Int32(rocdl.cvt_pk_fp8_f32(_i32(), c, d, low, True))
 
 

@@ -36,6 +36,7 @@ class Cache:
     k_page_stride: fx.Int64
     v_page_stride: fx.Int64
     group: fx.Int32  # the key group of each tile that this wave stages
+    inside: fx.Int32  # its number in the page, where a page holds no more than a tile
     lane_key: fx.Int32
     k_lane: fx.Int32
     v_lane: fx.Int32
@@ -49,7 +50,8 @@ def open_cache(traits: Traits, table, k, v, k_page_stride, v_page_stride, wave, 
         k_lane = lane_maps.k_source_offset(lane, wave, problem.page_keys)
         v_lane = lane_maps.v_source_offset(lane)
     key = lane_maps.staged_key(lane, wave)
-    return Cache(table, k, v, k_page_stride, v_page_stride, wave, key, k_lane, v_lane)
+    inside = wave & (problem.page_groups - 1)
+    return Cache(table, k, v, k_page_stride, v_page_stride, wave, inside, key, k_lane, v_lane)
 
 
 # -------------------------------------------------------------------------------------------------------- page ids
@@ -63,45 +65,52 @@ def load_page_id(traits: Traits, cache: Cache, tile):
         return isa.load_gathered(table.ids + offset)
     index = fx.min(key >> traits.problem.page_shift, table.last)
     offset = fx.Int64(fx.Uint32(index)) << fx.Int64(table.id_words_shift)
-    return isa.load_scalar(table.ids, isa.uniform64(offset))
+    return isa.load_scalar(table.ids, offset)
 
 
 # -------------------------------------------------------------------------------------------------- global to LDS
+def open_page(traits: Traits, cache: Cache, tile, page_id):
+    """Where this wave's group of a tile lies: 64-bit addresses (page 1: one a lane), and the group's number in its page."""
+    problem = traits.problem
+    page = fx.Int64(fx.Uint32(page_id))
+    k = fx.Int64(fx.ptrtoint(cache.k)) + page * cache.k_page_stride
+    v = fx.Int64(fx.ptrtoint(cache.v)) + page * cache.v_page_stride
+    if problem.transposed_v:
+        k, v = k + fx.Int64(cache.k_lane), v + fx.Int64(cache.v_lane)
+    inside = cache.inside
+    if problem.page_keys > TILE_KEYS:
+        inside = (tile * (TILE_KEYS // GROUP_KEYS) + cache.group) & (problem.page_groups - 1)
+    return SimpleNamespace(k=k, v=v, inside=inside)
+
+
+def stage_loads(traits: Traits, cache: Cache, lds, stage, page):
+    """The `Loads.tile` DMA instructions for this wave's group of a tile, as functions, to be issued in this order."""
+    stages, loads, problem = traits.stages, traits.loads, traits.problem
+    k_to = lds + (stage + cache.group * stages.k_group)
+    v_to = lds + (stage + stages.v_offset + cache.group * stages.v_group)
+    k_from, v_from = isa.bytes_at(page.k), isa.bytes_at(page.v)
+    if problem.transposed_v:
+        # the constant counts in LDS too, where units are UNIT apart
+        def token(source, to, unit):
+            return lambda: isa.dma_global(source, to + unit * (UNIT - STEP_DIMS), unit * STEP_DIMS)
+
+        k_loads = [token(k_from, k_to, unit) for unit in range(loads.k_units)]
+        return k_loads + [token(v_from, v_to, unit) for unit in range(loads.v_units)]
+
+    def part(buffer, to, lane, offset, unit):
+        return lambda: isa.dma_buffer(buffer, to + unit * UNIT, lane, offset)
+
+    k_buffer, v_buffer = isa.buffer_of(k_from, problem.k_page), isa.buffer_of(v_from, problem.v_page)
+    k_inside, v_inside = page.inside * lane_maps.SLOT_ROW, page.inside * stages.v_group
+    k_pitch = problem.page_keys * STEP_DIMS  # from one unit's four chunks of dims to the next four
+    k_loads = [part(k_buffer, k_to, cache.k_lane, k_inside + i * k_pitch, i) for i in range(loads.k_units)]
+    return k_loads + [part(v_buffer, v_to, cache.v_lane, v_inside + i * UNIT, i) for i in range(loads.v_units)]
+
+
 def stage_tile(traits: Traits, cache: Cache, lds, stage, tile, page_id):
-    """Asks for this wave's group of a tile; `Loads.tile` instructions are in flight after it."""
-    stages = traits.stages
-    k_to = lds + isa.uniform(stage + cache.group * stages.k_group)
-    v_to = lds + isa.uniform(stage + stages.v_offset + cache.group * stages.v_group)
-    if traits.problem.transposed_v:
-        _stage_tokens(traits, cache, k_to, v_to, page_id)
-    else:
-        _stage_page(traits, cache, k_to, v_to, tile, page_id)
-
-
-def _stage_page(traits: Traits, cache: Cache, k_to, v_to, tile, page_id):
-    problem, loads, stages = traits.problem, traits.loads, traits.stages
-    page = fx.Int64(fx.Uint32(page_id))
-    k_buffer = isa.buffer_of(cache.k + page * cache.k_page_stride, problem.k_page)
-    v_buffer = isa.buffer_of(cache.v + page * cache.v_page_stride, problem.v_page)
-    groups = problem.page_keys // GROUP_KEYS
-    inside = isa.uniform((tile * (TILE_KEYS // GROUP_KEYS) + cache.group) & (groups - 1))  # group number in the page
-    k_inside, v_inside = inside * lane_maps.SLOT_ROW, inside * stages.v_group
-    k_unit = problem.page_keys * STEP_DIMS  # from one unit's four chunks of dims to the next four
-    for unit in range(loads.k_units):
-        isa.dma_buffer(k_buffer, k_to + unit * UNIT, cache.k_lane, k_inside + unit * k_unit)
-    for unit in range(loads.v_units):
-        isa.dma_buffer(v_buffer, v_to + unit * UNIT, cache.v_lane, v_inside + unit * UNIT)
-
-
-def _stage_tokens(traits: Traits, cache: Cache, k_to, v_to, page_id):
-    loads = traits.loads
-    page = fx.Int64(fx.Uint32(page_id))
-    k_from = cache.k + (page * cache.k_page_stride + fx.Int64(cache.k_lane))
-    v_from = cache.v + (page * cache.v_page_stride + fx.Int64(cache.v_lane))
-    for unit in range(loads.k_units):  # the constant counts in LDS too, where units are UNIT apart
-        isa.dma_global(k_from, k_to + unit * (UNIT - STEP_DIMS), unit * STEP_DIMS)
-    for unit in range(loads.v_units):
-        isa.dma_global(v_from, v_to + unit * (UNIT - STEP_DIMS), unit * STEP_DIMS)
+    """All of them at once."""
+    for load in stage_loads(traits, cache, lds, stage, open_page(traits, cache, tile, page_id)):
+        load()
 
 
 # ------------------------------------------------------------------------------------------------ LDS to registers

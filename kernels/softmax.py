@@ -15,23 +15,25 @@ from . import control, isa
 
 HEADROOM = 7.0
 LIMIT = 8.8
+GROUP = 8  # scores that are exponentiated together
 FIRST_SHIFT = 1e30  # no maximum seen yet: any score exceeds LIMIT, while a masked one (-inf) gives weight 0
 
 
 def largest(scores):
-    """The maximum over the lane's own scores and those of the other half: per query."""
+    """The maximum over the lane's own scores: half of the query's."""
     values = [block[v] for block in scores for v in range(block.numel)]
     peak = values[0]
     for a, b in zip(values[1::2], values[2::2]):
         peak = isa.maximum(isa.maximum(peak, a), b)
-    return isa.with_other_half(isa.maximum(peak, values[-1]), isa.maximum)
+    return isa.maximum(peak, values[-1])
 
 
-def rescale(scores_peak, scale, state):
+def rescale(peak, scale, state):
     """Moves `shift` to the new maximum for the queries that need it, and with it what they have summed up."""
     shift, total, out = state
-    exceeds = isa.fma(scores_peak, scale, shift) > LIMIT
-    moved = exceeds.select(HEADROOM - scores_peak * scale, shift)
+    peak = isa.with_other_half(peak, isa.maximum)
+    exceeds = isa.fma(peak, scale, shift) > LIMIT
+    moved = exceeds.select(HEADROOM - peak * scale, shift)
     factor = isa.exp2(moved - shift)
     total = fx.Vector.from_elements([total[i] * factor for i in range(total.numel)], fx.Float32)
     out = [fx.Vector.from_elements([block[i] * factor for i in range(block.numel)], fx.Float32) for block in out]
@@ -46,9 +48,14 @@ def keep_in_range(scores, scale, shift, total, out):
 
 
 def weigh(scores, scale, shift):
-    """P as the B operand of PV: byte 16*i + j of a lane is its score register j of subtile i."""
+    """P as the B operand of PV: byte 16*i + j of a lane is its score register j of subtile i.
+
+    The scores go in groups: the conversions of one wait for its exponentials only.
+    """
+    values = [block[v] for block in scores for v in range(block.numel)]
     words = []
-    for block in scores:
-        p = [isa.exp2(isa.fma(block[v], scale, shift)) for v in range(block.numel)]
-        words += [isa.pack_fp8(*p[v : v + 4]) for v in range(0, block.numel, 4)]
+    for first in range(0, len(values), GROUP):
+        p = [isa.exp2(isa.fma(value, scale, shift)) for value in values[first : first + GROUP]]
+        words += [isa.pack_fp8(*p[i : i + 4]) for i in range(0, GROUP, 4)]
+        isa.fence()
     return fx.Vector.from_elements(words, fx.Int32)

@@ -51,7 +51,13 @@ KERNARG = (
 _WORDS = ("cu_seqlens_q", "seqlens_k", "kv_indptr", "kv_last_page_lens")
 _REALS = ("lse", "q_descale", "k_descale", "v_descale")
 
-HINTS = {"fastmath": "contract", "llvm_options": {"vectorize-slp": False}}
+HINTS = {
+    "fastmath": "contract",
+    "llvm_options": {
+        "vectorize-slp": False,  # packed f32 never overlaps the matrix unit
+        "amdgpu-codegenprepare-break-large-phis": False,  # accumulators stay whole between loops
+    },
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -53,6 +53,10 @@ class Problem:
         return self.page_keys.bit_length() - 1
 
     @property
+    def page_groups(self) -> int:
+        return max(1, self.page_keys // GROUP_KEYS)
+
+    @property
     def k_page(self) -> int:
         """Bytes of one page of one KV head."""
         return self.head_dim * self.page_keys
