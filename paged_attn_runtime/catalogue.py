@@ -1,7 +1,8 @@
 """The prebuilt variants: where they are, which there are, and what to say when one is missing.
 
-Looks at, in this order: PAGED_ATTN_PREBUILT, the folder inside the package (a wheel), prebuilt/ beside it (a checkout). The first that
-is there is taken; nothing is merged. A manifest is read once per process and folder. Touches no device.
+Looks at, in this order: PAGED_ATTN_PREBUILT, the folder inside the package (a wheel), prebuilt/ beside it (a
+checkout). The first that is there is taken; nothing is merged. A manifest is read once per process and folder.
+Touches no device.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ class Catalogue:
     def select(
         self, head_dim: int, v_head_dim: int, page_size: int, kv_layout: str, quantities: dict[str, int]
     ) -> VariantEntry:
-        """The entry that the manifest's rules choose for a batch. `quantities` lacks only what depends on the variant."""
+        """The entry that the manifest's rules choose for a batch.
+
+        `quantities` lacks only what depends on the variant.
+        """
         key = (head_dim, v_head_dim, page_size, kv_layout)
         family = [
             entry for v, entry in self.by_variant.items() if (v.head_dim, v.v_head_dim, v.page_size, v.kv_layout) == key
@@ -68,7 +72,10 @@ class Catalogue:
     def _miss(self, variant: Variant) -> str:
         nearest = sorted(self.by_variant, key=lambda other: (_distance(variant, other), other.name))[:NEAREST_SHOWN]
         shown = ", ".join(v.name for v in nearest) or "none: the manifest is empty"
-        return f"no prebuilt {variant.name} in {self.folder}. Nearest: {shown}. Build it: python build_kernels.py --only {variant.name}"
+        return (
+            f"no prebuilt {variant.name} in {self.folder}. Nearest: {shown}. Build it: python build_kernels.py --only "
+            f"{variant.name}"
+        )
 
 
 def rebuild(name: str) -> str:
@@ -76,7 +83,9 @@ def rebuild(name: str) -> str:
 
 
 def _distance(wanted: Variant, other: Variant) -> int:
-    """Fields that differ, the head dims weighing most: another policy is nearer than another page size, that nearer than another D."""
+    """Fields that differ, the head dims weighing most: another policy is nearer than another page size, that nearer
+    than another D.
+    """
     weights = {"head_dim": 8, "v_head_dim": 4, "page_size": 2, "kv_layout": 2, "batch_policy": 1}
     return sum(weight for field, weight in weights.items() if getattr(wanted, field) != getattr(other, field))
 

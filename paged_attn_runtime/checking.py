@@ -1,9 +1,10 @@
 """The checking mode: PAGED_ATTN_CHECK=1 reads the metadata back and validates it before every launch.
 
-For debugging, and slow: each call waits for its stream and copies lengths and page tables to the host. It finds what only device memory
-can tell, and is the first thing to try when results are garbage. Refuses as a ValueError that names the argument, the index and the
-value: lengths that run backwards or past the bounds, page ids outside the cache (token ids passed as page ids among them), a page
-table too short for its lengths, descales that are not finite, and pointers that HIP does not know.
+For debugging, and slow: each call waits for its stream and copies lengths and page tables to the host. It finds what
+only device memory can tell, and is the first thing to try when results are garbage. Refuses as a ValueError that
+names the argument, the index and the value: lengths that run backwards or past the bounds, page ids outside the cache
+(token ids passed as page ids among them), a page table too short for its lengths, descales that are not finite, and
+pointers that HIP does not know.
 """
 
 from __future__ import annotations
@@ -60,11 +61,13 @@ def check_metadata(prepared: Prepared, tensors: Sequence[Any], pointers: Sequenc
     for b, (new, keys) in enumerate(zip(rows, lengths)):
         if keys > prepared.limits.max_seqlen_k:
             raise ValueError(
-                f"sequence {b} has {keys} keys; max_seqlen_k is {prepared.limits.max_seqlen_k}, which must be an upper bound"
+                f"sequence {b} has {keys} keys; max_seqlen_k is {prepared.limits.max_seqlen_k}, which must be an "
+                f"upper bound"
             )
         if new > prepared.limits.max_seqlen_q:
             raise ValueError(
-                f"sequence {b} has {new} new tokens; max_seqlen_q is {prepared.limits.max_seqlen_q}, which must be an upper bound"
+                f"sequence {b} has {new} new tokens; max_seqlen_q is {prepared.limits.max_seqlen_q}, which must be an "
+                f"upper bound"
             )
 
 

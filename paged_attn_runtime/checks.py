@@ -1,9 +1,10 @@
 """Argument checks of a call: every shape, dtype, stride and device, before anything is launched.
 
-Takes views of the tensors and gives a `Geometry`, in which all that a launch needs is a number. Reads no device memory: what only
-device memory can tell (lengths, page ids) is for checking.py.
-TypeError: a wrong kind of object or dtype. ValueError: a wrong shape, stride, alignment, device or combination. Each names the
-argument, its value and what is allowed; where a conversion would help, the message ends in the line that does it.
+Takes views of the tensors and gives a `Geometry`, in which all that a launch needs is a number. Reads no device
+memory: what only device memory can tell (lengths, page ids) is for checking.py.
+TypeError: a wrong kind of object or dtype. ValueError: a wrong shape, stride, alignment, device or combination. Each
+names the argument, its value and what is allowed; where a conversion would help, the message ends in the line that
+does it.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def check_tensors(views: Views, page_size: int | None, kv_layout: str | None) ->
     )
 
 
-# -- caches -------------------------------------------------------------------------------------------------------------
+# -- caches -----------------------------------------------------------------------------------------------------------
 
 
 def _caches(views: Views, head_dim: int, kv_layout: str | None) -> tuple[str, int, int, int, int, dict[str, int]]:
@@ -136,13 +137,15 @@ def _linear(k: View, v: View) -> tuple:
     for view, letter in ((k, "D"), (v, "Dv")):
         if len(view.shape) not in (3, 4):
             raise ValueError(
-                f"{view.label} has shape {view.shape}; allowed: [num_pages, Hkv, {letter}] or [num_pages, 1, Hkv, {letter}] (linear), "
+                f"{view.label} has shape {view.shape}; allowed: [num_pages, Hkv, {letter}] or [num_pages, 1, Hkv, "
+                f"{letter}] (linear), "
                 "or the 5 dimensions of vectorized_5d"
             )
         heads[view.label] = len(view.shape) - 2
         if len(view.shape) == 4 and view.shape[1] != 1:
             raise ValueError(
-                f"{view.label} has shape {view.shape}; linear caches have pages of 1 token: [num_pages, 1, Hkv, {letter}]"
+                f"{view.label} has shape {view.shape}; linear caches have pages of 1 token: [num_pages, 1, Hkv, "
+                f"{letter}]"
             )
         _inner(view, 1)
     strides = _two_strides(k, "k_page_stride", 0, "k_head_stride", heads["k_cache"])
@@ -150,7 +153,7 @@ def _linear(k: View, v: View) -> tuple:
     return 1, k.shape[-1], v.shape[-1], k.shape[0], v.shape[0], k.shape[-2], v.shape[-2], strides
 
 
-# -- rows ---------------------------------------------------------------------------------------------------------------
+# -- rows -------------------------------------------------------------------------------------------------------------
 
 
 def _rows(view: View, prefix: str, dim: int) -> dict[str, int]:
@@ -195,12 +198,13 @@ def _disjoint(view: View, inner_bytes: int) -> None:
     for stride, size in sorted((_stride(view, axis), view.shape[axis]) for axis in range(len(view.shape) - 1)):
         if size > 1 and stride < reach and view.size_is_not_zero:
             raise ValueError(
-                f"{view.label} has overlapping rows (shape {view.shape}, byte strides {view.strides}); allowed: each row in memory of its own"
+                f"{view.label} has overlapping rows (shape {view.shape}, byte strides {view.strides}); allowed: each "
+                f"row in memory of its own"
             )
         reach = stride * max(size - 1, 0) + reach
 
 
-# -- lengths and pages --------------------------------------------------------------------------------------------------
+# -- lengths and pages ------------------------------------------------------------------------------------------------
 
 
 def _metadata(views: Views) -> tuple[int, int, int]:
@@ -245,7 +249,8 @@ def _block_table(views: Views, batch: int) -> tuple[int, int]:
 def _csr(views: Views, batch: int) -> int:
     if "seqlens_k" in views:
         raise ValueError(
-            "seqlens_k is given with CSR page tables; there the lengths come from kv_indptr and kv_last_page_lens: leave it out"
+            "seqlens_k is given with CSR page tables; there the lengths come from kv_indptr and kv_last_page_lens: "
+            "leave it out"
         )
     _vector(views["kv_indptr"], "[B+1]", batch + 1)
     indices = views["kv_page_indices"]
@@ -267,7 +272,7 @@ def _descales(views: Views) -> None:
             raise ValueError(f"{name} has shape {view.shape}; allowed: one value, () or (1,), or a Python float")
 
 
-# -- what every tensor is asked -----------------------------------------------------------------------------------------
+# -- what every tensor is asked ---------------------------------------------------------------------------------------
 
 
 def _dtype(view: View, allowed: Sequence[str]) -> None:
@@ -310,7 +315,8 @@ def _inner(view: View, dimensions: int) -> None:
     for size, stride, wanted in zip(view.shape[-dimensions:], view.strides[-dimensions:], packed):
         if size > 1 and stride != wanted and view.size_is_not_zero:
             raise ValueError(
-                f"{view.label} has byte strides {view.strides} with shape {view.shape}; the last {dimensions} must be packed, {packed}: "
+                f"{view.label} has byte strides {view.strides} with shape {view.shape}; the last {dimensions} must be "
+                f"packed, {packed}: "
                 f"{view.label} = {view.label}.contiguous()"
             )
 
@@ -325,7 +331,8 @@ def _two_strides(view: View, first: str, first_axis: int, second: str, second_ax
     for name, stride in strides.items():
         if (stride % ALIGNMENT or stride < 0) and view.size_is_not_zero:
             raise ValueError(
-                f"{view.label} has byte strides {view.strides}; {name} must be a multiple of {ALIGNMENT} and not negative: "
+                f"{view.label} has byte strides {view.strides}; {name} must be a multiple of {ALIGNMENT} and not "
+                f"negative: "
                 f"{view.label} = {view.label}.contiguous()"
             )
     return strides
@@ -336,7 +343,8 @@ def _aligned_pointers(views: Views) -> None:
         alignment = ALIGNMENT if name in ("q", "k_cache", "v_cache", "out") else view.item_bytes
         if view.pointer % alignment:
             raise ValueError(
-                f"{name} starts at 0x{view.pointer:x}; it must be a multiple of {alignment} bytes: {name} = {name}.clone()"
+                f"{name} starts at 0x{view.pointer:x}; it must be a multiple of {alignment} bytes: {name} = "
+                f"{name}.clone()"
             )
 
 
@@ -353,7 +361,7 @@ def _at_most(value: int, limit: int, what: str) -> None:
         raise ValueError(f"{value} {what}; allowed: at most {limit}")
 
 
-# -- scalars ------------------------------------------------------------------------------------------------------------
+# -- scalars ----------------------------------------------------------------------------------------------------------
 
 
 def bound(label: str, value: object) -> int:

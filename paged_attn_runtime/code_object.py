@@ -1,7 +1,8 @@
 """What a gfx950 code object says of itself: a reader of the few ELF and MessagePack parts that a check needs.
 
-Refuses, as a ValueError that says what is wrong and where: anything that is not a 64-bit little-endian AMDGPU HSA ELF, whatever lies
-outside the file, and MessagePack types that code-object metadata does not use. Standard library only; takes bytes, reads no file.
+Refuses, as a ValueError that says what is wrong and where: anything that is not a 64-bit little-endian AMDGPU HSA
+ELF, whatever lies outside the file, and MessagePack types that code-object metadata does not use. Standard library
+only; takes bytes, reads no file.
 """
 
 from __future__ import annotations

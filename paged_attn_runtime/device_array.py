@@ -1,7 +1,8 @@
 """A small array in device memory, for programs without torch: demos, tests, allocated outputs.
 
-Owns its memory until it is collected. Knows shapes, strides and views, and no arithmetic. A dtype is a typestr as in NumPy's array
-interface ("|u1", "<u2", "<i4", "<f4"); bf16 is "<u2". Copies are synchronous. NumPy is imported by from_numpy and to_numpy alone.
+Owns its memory until it is collected. Knows shapes, strides and views, and no arithmetic. A dtype is a typestr as in
+NumPy's array interface ("|u1", "<u2", "<i4", "<f4"); bf16 is "<u2". Copies are synchronous. NumPy is imported by
+from_numpy and to_numpy alone.
 """
 
 from __future__ import annotations
@@ -68,6 +69,19 @@ class DeviceArray:
         return array
 
     @classmethod
+    def from_bytes(
+        cls, data: bytes | bytearray, shape: Sequence[int] | int, typestr: str, device: int | None = None
+    ) -> DeviceArray:
+        """A copy of raw bytes, C-contiguous."""
+        result = cls.empty(shape, typestr, device)
+        size = result.size * result.item_bytes
+        if len(data) != size:
+            raise ValueError(f"{len(data)} bytes for {result.shape} of {typestr}; wanted {size}")
+        if size:
+            hip.driver().copy(result.pointer, data, size)
+        return result
+
+    @classmethod
     def from_numpy(cls, array: Any, device: int | None = None) -> DeviceArray:
         """A copy of a NumPy array, C-contiguous."""
         import numpy
@@ -96,6 +110,15 @@ class DeviceArray:
             "version": 3,
         }
 
+    def to_bytes(self) -> bytes:
+        """The raw bytes of a contiguous array, after everything enqueued on the null stream."""
+        if not self.is_contiguous:
+            raise ValueError(f"{self!r} is not contiguous")
+        host = bytearray(self.size * self.item_bytes)
+        if host:
+            hip.driver().copy(host, self.pointer, len(host))
+        return bytes(host)
+
     def to_numpy(self) -> Any:
         """A copy on the host, after everything enqueued on the null stream. Synchronise other streams first."""
         import numpy
@@ -115,7 +138,8 @@ class DeviceArray:
         source = numpy.ascontiguousarray(array)
         if source.dtype.str[1:] != self.typestr[1:] or source.size != self.size or not self.is_contiguous:
             raise ValueError(
-                f"cannot copy {source.dtype.str}{source.shape} into {self.typestr}{self.shape}; allowed: the same dtype and size, into a contiguous array"
+                f"cannot copy {source.dtype.str}{source.shape} into {self.typestr}{self.shape}; allowed: the same "
+                f"dtype and size, into a contiguous array"
             )
         if source.nbytes:
             hip.driver().copy(self.pointer, source.ctypes.data, source.nbytes)
@@ -138,7 +162,10 @@ class DeviceArray:
         return DeviceArray(self._memory, self.pointer + offset, shape, strides, typestr or self.typestr)
 
     def __repr__(self) -> str:
-        return f"DeviceArray(shape={self.shape}, typestr={self.typestr!r}, device={self.device}, pointer=0x{self.pointer:x})"
+        return (
+            f"DeviceArray(shape={self.shape}, typestr={self.typestr!r}, device={self.device}, "
+            f"pointer=0x{self.pointer:x})"
+        )
 
     def _extent(self) -> tuple[int, int]:
         """(lowest address, bytes) that the elements span."""

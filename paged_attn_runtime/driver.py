@@ -1,9 +1,9 @@
 """HIP, through hip-python: the one module that imports it, and the one funnel for its results.
 
-Owns: opening hip-python (at the first use of a device, never at import), the choice of the HIP runtime when the process already has
-one, the refusal of a second one, and the state of a forked child.
-Refuses, as a HipError, before any HIP call: a process forked after HIP was in use here, two HIP runtimes, no hip-python.
-hip-python 7.2 and 10.0 differ in where they find libamdhip64 and in a few signatures; nothing outside this file knows.
+Owns: opening hip-python (at the first use of a device, never at import), the choice of the HIP runtime when the
+process already has one, the refusal of a second one, and the state of a forked child. Refuses, as a HipError, before
+any HIP call: a process forked after HIP was in use here, two HIP runtimes, no hip-python. hip-python 7.2 and 10.0
+differ in where they find libamdhip64 and in a few signatures; nothing outside this file knows.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def refuse_second_runtime() -> None:
     if len(runtimes) > 1:
         raise HipError(
             "TwoHipRuntimes",
-            f"this process has loaded {' and '.join(runtimes)}; memory and streams of one mean nothing to the other. Make them "
-            "one: import torch before the first use of this package, and let ROCM_PATH (hip-python 10.0) or LD_LIBRARY_PATH "
-            "(7.2) name the ROCm that torch uses",
+            f"this process has loaded {' and '.join(runtimes)}; memory and streams of one mean nothing to the other. "
+            "Make them one: import torch before the first use of this package, and let ROCM_PATH (hip-python 10.0) "
+            "or LD_LIBRARY_PATH (7.2) name the ROCm that torch uses",
         )
 
 
@@ -152,7 +152,10 @@ def _bound_to(runtimes: list[str]):
 
 
 class Driver:
-    """hip-python's calls under this package's names. Methods raise HipError; the two raw functions are for the launch path."""
+    """hip-python's calls under this package's names.
+
+    Methods raise HipError; the two raw functions are for the launch path.
+    """
 
     def __init__(self, hip: Any) -> None:
         try:
@@ -166,9 +169,24 @@ class Driver:
         self.null_stream = hip.ihipStream_t(0)
         self.stream_type = hip.ihipStream_t
         self._architectures: dict[int, str] = {}
-        self._attributes_are_argument = "attributes" in (hip.hipPointerGetAttributes.__doc__ or "").split("\n", 1)[0]
+        # 7.2 has the caller bring a struct where 10.0 returns one; the docstring starts with the signature
+        self._structs_are_arguments = "attributes" in (hip.hipPointerGetAttributes.__doc__ or "").split("\n", 1)[0]
 
     # -- the funnel -------------------------------------------------------------------------------------------------
+
+    def call(self, name: str, *arguments: Any, said: object = "") -> Any:
+        """A HIP call by its name; its payload as `check` gives it. `said` goes into an error's text beside the name."""
+        return self.check(f"{name}({said})" if said != "" else name, self._raw(name, *arguments))
+
+    def _raw(self, name: str, *arguments: Any) -> tuple:
+        try:
+            return getattr(self._hip, name)(*arguments)
+        except RuntimeError as error:  # the bindings found no such symbol
+            raise HipError(
+                "HipUnavailable", f"this HIP runtime has no {name} ({error}); ROCm 7.0 or newer is needed"
+            ) from None
+        except ValueError as error:  # a result that the bindings have no name for
+            raise HipError("UnknownError", f"{name}: {error}") from None
 
     def check(self, call: str, result: tuple) -> Any:
         """The payload of a result: None, one value, or a tuple."""
@@ -179,28 +197,26 @@ class Driver:
         return result[1] if len(result) == 2 else (result[1:] or None)
 
     def _explain(self, error: Any) -> str:
-        text = self._hip.hipGetErrorString(error)
-        text = text[0] if isinstance(text, tuple) else text
-        return text.decode() if isinstance(text, bytes) else str(text)
+        return _text(self._raw("hipGetErrorString", error)[1])
 
     def clear_error(self) -> None:
         """Take back HIP's per-thread last error, so that torch's own checks do not find ours."""
-        self._hip.hipGetLastError()
+        self._raw("hipGetLastError")
 
     # -- devices ----------------------------------------------------------------------------------------------------
 
     def device_count(self) -> int:
-        result = self._hip.hipGetDeviceCount()
+        result = self._raw("hipGetDeviceCount")
         if result[0] and result[0].name == "hipErrorNoDevice":
             self.clear_error()
             return 0
         return self.check("hipGetDeviceCount", result)
 
     def current_device(self) -> int:
-        return self.check("hipGetDevice", self.raw_get_device())
+        return self.call("hipGetDevice")
 
     def set_device(self, device: int) -> None:
-        self.check(f"hipSetDevice({device})", self._hip.hipSetDevice(device))
+        self.call("hipSetDevice", device, said=device)
 
     @contextlib.contextmanager
     def device(self, device: int):
@@ -224,48 +240,47 @@ class Driver:
 
     def full_architecture(self, device: int) -> str:
         """gcnArchName: gfx950:sramecc+:xnack-."""
-        name = self.properties(device).gcnArchName
-        return name.decode() if isinstance(name, bytes) else str(name)
+        return _text(self.properties(device).gcnArchName)
+
+    def device_name(self, device: int) -> str:
+        return _text(self.properties(device).name)
 
     def properties(self, device: int) -> Any:
-        get = self._hip.hipGetDeviceProperties
-        call = f"hipGetDeviceProperties({device})"
-        if self._attributes_are_argument:
-            properties = self._hip.hipDeviceProp_t()
-            self.check(call, get(properties, device))
-            return properties
-        return self.check(call, get(device))
+        if not self._structs_are_arguments:
+            return self.call("hipGetDeviceProperties", device, said=device)
+        properties = self._hip.hipDeviceProp_t()
+        self.call("hipGetDeviceProperties", properties, device, said=device)
+        return properties
 
     def runtime_version(self) -> int:
-        return self.check("hipRuntimeGetVersion", self._hip.hipRuntimeGetVersion())
-
-    def pci_bus_id(self, device: int) -> str:
-        result = self._hip.hipDeviceGetPCIBusId(64, device)
-        value = self.check("hipDeviceGetPCIBusId", result)
-        return value.decode() if isinstance(value, bytes) else str(value)
+        return self.call("hipRuntimeGetVersion")
 
     # -- modules and launches ---------------------------------------------------------------------------------------
 
     def load_module(self, image: bytes, name: str) -> Any:
-        return self.check(f"hipModuleLoadData({name})", self._hip.hipModuleLoadData(image))
+        return self.call("hipModuleLoadData", image, said=name)
 
     def module_function(self, module: Any, symbol: str) -> Any:
-        return self.check(f"hipModuleGetFunction({symbol})", self._hip.hipModuleGetFunction(module, symbol.encode()))
+        return self.call("hipModuleGetFunction", module, symbol.encode(), said=symbol)
 
     def launch_extra(self, address: int) -> Any:
-        """What hipModuleLaunchKernel takes as `extra` for an array at `address`: made once, since converting an int costs 0.4 us."""
+        """What hipModuleLaunchKernel takes as `extra` for an array at `address`.
+
+        Made once for each buffer, since the bindings take 0.4 us to convert an int.
+        """
         return self._extra.fromObj(address)
 
     # -- memory -----------------------------------------------------------------------------------------------------
 
     def pointer(self, address: int) -> tuple[int, int] | None:
-        """(device, address on the device) of memory that HIP knows, -1 as the device of host memory; None for all other."""
-        get = self._hip.hipPointerGetAttributes
-        if self._attributes_are_argument:
+        """(device, address on the device) of memory that HIP knows, -1 as the device of host memory; None for all
+        other.
+        """
+        if self._structs_are_arguments:
             attributes = self._hip.hipPointerAttribute_t()
-            result = get(attributes, address)
+            result = self._raw("hipPointerGetAttributes", attributes, address)
         else:
-            result = get(address)
+            result = self._raw("hipPointerGetAttributes", address)
             attributes = result[1]
         if result[0]:
             self.clear_error()
@@ -278,40 +293,37 @@ class Driver:
         return device, int(attributes.devicePointer)
 
     def allocate(self, size: int) -> int:
-        return int(self.check(f"hipMalloc({size})", self._hip.hipMalloc(size)))
+        return int(self.call("hipMalloc", size, said=f"{size} bytes"))
 
     def free(self, address: int) -> None:
-        self.check("hipFree", self._hip.hipFree(address))
+        self.call("hipFree", address)
 
-    def copy(self, destination: Any, source: Any, size: int, stream: Any = None) -> None:
-        """A copy in any direction, ordered on `stream`, or on the null stream and finished at return."""
-        kind = self._hip.hipMemcpyKind.hipMemcpyDefault
-        if stream is None:
-            self.check("hipMemcpy", self._hip.hipMemcpy(destination, source, size, kind))
-        else:
-            self.check("hipMemcpyAsync", self._hip.hipMemcpyAsync(destination, source, size, kind, stream))
+    def copy(self, destination: Any, source: Any, size: int) -> None:
+        """A copy in any direction, in the order of the null stream, finished at return."""
+        self.call(
+            "hipMemcpy", destination, source, size, self._hip.hipMemcpyKind.hipMemcpyDefault, said=f"{size} bytes"
+        )
 
     def fill32(self, address: int, value: int, count: int, stream: Any) -> None:
         signed = value - (1 << 32) if value >> 31 else value
-        self.check("hipMemsetD32Async", self._hip.hipMemsetD32Async(address, signed, count, stream))
+        self.call("hipMemsetD32Async", address, signed, count, stream)
 
     def fill8(self, address: int, value: int, count: int, stream: Any) -> None:
-        self.check("hipMemsetD8Async", self._hip.hipMemsetD8Async(address, value, count, stream))
+        self.call("hipMemsetD8Async", address, value, count, stream)
 
     # -- streams ----------------------------------------------------------------------------------------------------
 
     def is_capturing(self, stream: Any) -> bool:
-        result = self._hip.hipStreamIsCapturing(stream)
+        result = self._raw("hipStreamIsCapturing", stream)
         if result[0] and result[0].name == "hipErrorStreamCaptureImplicit":
             self.clear_error()
             return True  # the null stream, while another stream captures
         return int(self.check("hipStreamIsCapturing", result)) == 1
 
-    def stream_device(self, stream: Any) -> int:
-        return self.check("hipStreamGetDevice", self._hip.hipStreamGetDevice(stream))
+    def synchronize(self, stream: Any) -> None:
+        self.call("hipStreamSynchronize", stream)
 
-    def synchronize(self, stream: Any = None) -> None:
-        if stream is None:
-            self.check("hipDeviceSynchronize", self._hip.hipDeviceSynchronize())
-        else:
-            self.check("hipStreamSynchronize", self._hip.hipStreamSynchronize(stream))
+
+def _text(value: Any) -> str:
+    value = value if isinstance(value, (bytes, str)) else bytes(value)
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -1,10 +1,11 @@
 """The kernel arguments this runtime knows, and how they get into a launch buffer.
 
-Names are those of docs/manifest.md; offsets and sizes come from a variant's manifest entry, never from here. A manifest that names
-another argument, or lacks one of these, is refused: a value that nobody sets, or sets in vain, is a wrong result.
+Names are those of docs/manifest.md; offsets and sizes come from a variant's manifest entry, never from here. A
+manifest that names another argument, or lacks one of these, is refused: a value that nobody sets, or sets in vain, is
+a wrong result.
 
-A call writes two kinds of argument each time (the pointers, the float values); the rest is a template made when the call was first
-seen. A buffer belongs to one launch at a time: HIP copies it before hipModuleLaunchKernel returns.
+A call writes two kinds of argument each time (the pointers, the float values); the rest is a template made when the
+call was first seen. A buffer belongs to one launch at a time: HIP copies it before hipModuleLaunchKernel returns.
 """
 
 from __future__ import annotations
@@ -108,13 +109,17 @@ def _check_names(name: str, args: Mapping[str, KernelArg]) -> None:
             + other
         )
         raise ArtifactError(
-            f"{name} takes other kernel arguments than this runtime passes ({'; '.join(said)}). Objects and runtime must be of one "
+            f"{name} takes other kernel arguments than this runtime passes ({'; '.join(said)}). Objects and runtime "
+            f"must be of one "
             "version: install the package that the objects came with, or rebuild them: python build_kernels.py"
         )
 
 
 def _runs(args: Mapping[str, KernelArg], names: Sequence[str]) -> list[tuple[Any, int, Any]]:
-    """(pack_into, offset, pick) for each contiguous run; pick(values) puts `names`' order into the run's. None: it is the same."""
+    """(pack_into, offset, pick) for each contiguous run; pick(values) puts `names`' order into the run's.
+
+    None: it is the same.
+    """
     ordered = sorted(names, key=lambda name: args[name].offset)
     runs: list[list[str]] = []
     for name in ordered:

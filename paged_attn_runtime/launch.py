@@ -1,7 +1,7 @@
 """What each call does once its kind is known: pointers and floats into a buffer, and one hipModuleLaunchKernel.
 
-Allocates nothing, copies nothing, waits for nothing and reads no device memory. Every line here is paid by every layer of every step:
-a HIP call through hip-python is about 0.5 us, and so are three Python function calls.
+Allocates nothing, copies nothing, waits for nothing and reads no device memory. Every line here is paid by every
+layer of every step: a HIP call through hip-python is about 0.5 us, and so are three Python function calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ LOW_BITS_4 = 3  # everything else at multiples of 4; int64 page ids at multiples
 def launch(
     prepared: Prepared, tensors: Sequence[Any], pointers: list[int], floats: tuple[float, ...], stream: Any
 ) -> None:
-    """Enqueue a call. `tensors` and `pointers` in the order of POINTERS, `floats` of FLOATS; `stream` a handle or hip-python's object."""
+    """Enqueue a call. `tensors` and `pointers` in the order of POINTERS, `floats` of FLOATS; `stream` a handle or
+    hip-python's object.
+    """
     q, k, v, out, lse, cu, lens, table, indptr, indices, last, qd, kd, vd = pointers
     if (q | k | v | out) & LOW_BITS_16 or (
         lse | cu | lens | table | indptr | indices | last | qd | kd | vd

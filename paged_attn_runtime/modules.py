@@ -1,8 +1,8 @@
 """Kernels loaded on devices: one per variant and device in a process, kept until it ends.
 
-Owns the path from a manifest entry to a function that can be launched, and every check on it: bytes, architecture of the object and of
-the device, the kernarg segment of manifest, metadata and descriptor. One lock is held while a module is loaded.
-Refuses to load inside a stream capture, with the line that loads before it.
+Owns the path from a manifest entry to a function that can be launched, and every check on it: bytes, architecture of
+the object and of the device, the kernarg segment of manifest, metadata and descriptor. One lock is held while a
+module is loaded. Refuses to load inside a stream capture, with the line that loads before it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def loaded_count() -> int:
 
 
 def check_device(driver: hip.Driver, device: int) -> None:
-    """Whether a device can run these objects: by its architecture's name, since partitions differ in everything else."""
+    """Whether a device can run these objects: by its architecture's name, since partitions differ in everything
+    else.
+    """
     count = driver.device_count()
     if not 0 <= device < count:
         raise ValueError(f"device is {device}; this process has {count} device{'s' * (count != 1)}, numbered from 0")
@@ -80,8 +82,10 @@ def _refuse_capture(driver: hip.Driver, entry: VariantEntry, device: int, stream
         key = entry.key
         raise HipError(
             "ColdCapture",
-            f"{entry.name} is not loaded on device {device}, and loading is not allowed while a stream is captured. Before the "
-            f"capture: paged_attn_runtime.warmup(head_dim={key.head_dim}, v_head_dim={key.v_head_dim}, page_size={key.page_size}, "
+            f"{entry.name} is not loaded on device {device}, and loading is not allowed while a stream is captured. "
+            f"Before the "
+            f"capture: paged_attn_runtime.warmup(head_dim={key.head_dim}, v_head_dim={key.v_head_dim}, "
+            f"page_size={key.page_size}, "
             f"device={device})",
         )
 

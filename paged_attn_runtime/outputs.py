@@ -1,4 +1,5 @@
-"""Outputs that the caller did not bring: out starts as 0 and lse as -inf, so rows outside cu_seqlens_q mean "no key"."""
+"""Outputs that the caller did not bring: out starts as 0 and lse as -inf, so rows outside cu_seqlens_q mean "no
+key"."""
 
 from __future__ import annotations
 

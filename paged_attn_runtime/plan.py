@@ -1,7 +1,8 @@
 """`PagedPrefillPlan`: a variant, head counts, layout and bounds fixed once; then a run per layer per step.
 
-The kernel is loaded when the plan is made, so that every run is legal inside a stream capture. A run checks what it is given against the
-plan; a kind of call that the plan has seen is looked up instead of checked again. A plan may be used from several threads at once.
+The kernel is loaded when the plan is made, so that every run is legal inside a stream capture. A run checks what it
+is given against the plan; a kind of call that the plan has seen is looked up instead of checked again. A plan may be
+used from several threads at once.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _OUT, _LSE, _CU, _INDPTR = (POINTERS.index(name) for name in ("out", "lse", "cu_
 class PagedPrefillPlan:
     """Fixes the variant, head counts, layout and bounds of a series of calls. docs/api.md has every unit and error.
 
-    max_batch, max_total_q, max_seqlen_q and max_seqlen_k are upper bounds; the batch policy is chosen from them by the manifest's
-    rules unless `batch_policy` names one. `device` is the current device if it is None.
+    max_batch, max_total_q, max_seqlen_q and max_seqlen_k are upper bounds; the batch policy is chosen from them by the
+    manifest's rules unless `batch_policy` names one. `device` is the current device if it is None.
     """
 
     def __init__(
@@ -121,8 +122,8 @@ class PagedPrefillPlan:
     ) -> Any:
         """Launch one call; tensors as for paged_prefill. Returns `out`, or (out, lse) with return_lse=True.
 
-        check=False promises that calls with the same total_q and batch come with the same dtypes, strides, devices and kind of page
-        table: the first of them is checked, and of later ones only the pointers are read.
+        check=False promises that calls with the same total_q and batch come with the same dtypes, strides, devices and
+        kind of page table: the first of them is checked, and of later ones only the pointers are read.
         """
         q_scale, q_value = split_descale("q_descale", q_descale)
         k_scale, k_value = split_descale("k_descale", k_descale)

@@ -1,7 +1,7 @@
 """`paged_prefill`: one call that finds the variant, checks its arguments and launches.
 
-A kind of call that was seen before (same dtypes, shapes, strides, devices and bounds) is not checked again: its key is looked up, and
-what was prepared for it is launched.
+A kind of call that was seen before (same dtypes, shapes, strides, devices and bounds) is not checked again: its key
+is looked up, and what was prepared for it is launched.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def paged_prefill(
 ) -> Any:
     """Causal attention of new tokens over a paged FP8 cache. docs/api.md has every shape, dtype, unit and error.
 
-    Returns `out`, bf16 [total_q, Hq, Dv], or (out, lse) with return_lse=True. With out (and lse) given, the call allocates nothing,
-    copies nothing and waits for nothing.
+    Returns `out`, bf16 [total_q, Hq, Dv], or (out, lse) with return_lse=True. With out (and lse) given, the call
+    allocates nothing, copies nothing and waits for nothing.
     """
     if unserved:
         refuse_unserved("paged_prefill", unserved)

@@ -1,6 +1,7 @@
 """What is computed once per kind of call: the checks, the variant, the grid and a template of the kernel arguments.
 
-A kind of call is the dtypes, shapes, strides and devices of its tensors with the caller's bounds; see launch.py for what each call does.
+A kind of call is the dtypes, shapes, strides and devices of its tensors with the caller's bounds; see launch.py for
+what each call does.
 Refuses: whatever checks.py refuses, a grid that HIP cannot express, and tensors that ask for different streams.
 """
 
@@ -116,7 +117,8 @@ def choose(catalogue: Catalogue, geometry: Geometry, limits: Limits, batch_polic
 def refuse_single(entry: VariantEntry, batch: int) -> None:
     if entry.key.batch_policy == "single" and batch > 1:
         raise ValueError(
-            f"batch_policy is 'single' with {batch} sequences; allowed: 'interleaved' or 'longest_first', or one sequence"
+            f"batch_policy is 'single' with {batch} sequences; allowed: 'interleaved' or 'longest_first', or one "
+            f"sequence"
         )
 
 
@@ -139,7 +141,9 @@ def prepare(
 
 
 def _stream_of(views: dict[str, View]) -> int | Callable[[int], int] | None:
-    """torch's current stream when a tensor is torch's, else the one that the interfaces ask for, else the null stream."""
+    """torch's current stream when a tensor is torch's, else the one that the interfaces ask for, else the null
+    stream.
+    """
     if any(v.kind == "torch" for v in views.values()):
         return current_stream
     asked = {v.stream: v.label for v in views.values() if v.stream is not None}
@@ -150,7 +154,10 @@ def _stream_of(views: dict[str, View]) -> int | Callable[[int], int] | None:
 
 
 def quantities_of(geometry: Geometry, limits: Limits, entry: VariantEntry | None) -> dict[str, int]:
-    """The manifest's quantities. A bound above total_q says no more than total_q does, and would only make the grid larger."""
+    """The manifest's quantities.
+
+    A bound above total_q says no more than total_q does, and would only make the grid larger.
+    """
     quantities = {
         "batch": geometry.batch,
         "total_q": geometry.total_q,
@@ -174,7 +181,8 @@ def grid_of(entry: VariantEntry, geometry: Geometry, quantities: dict[str, int])
         or max(grid[1:]) > MAX_GRID_YZ
     ):
         raise ValueError(
-            f"the call needs a grid of {grid} workgroups of {entry.block} threads for {quantities}; HIP allows {MAX_GRID_THREADS} threads "
+            f"the call needs a grid of {grid} workgroups of {entry.block} threads for {quantities}; HIP allows "
+            f"{MAX_GRID_THREADS} threads "
             f"along an axis and {MAX_GRID_YZ} workgroups along y and z: split the batch"
         )
     return grid if min(grid) > 0 else None

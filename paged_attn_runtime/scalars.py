@@ -31,7 +31,10 @@ _HARMLESS = {"causal": True, "dropout_p": 0.0, "logits_soft_cap": 0.0, "window_s
 
 
 def refuse_unserved(function: str, options: dict[str, Any]) -> None:
-    """Raise for an option that is not served, unless its value asks for nothing. Unknown names are a TypeError, as Python's own."""
+    """Raise for an option that is not served, unless its value asks for nothing.
+
+    Unknown names are a TypeError, as Python's own.
+    """
     for name, value in options.items():
         if name not in UNSERVED:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")

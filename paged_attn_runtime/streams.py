@@ -1,4 +1,5 @@
-"""What a caller may pass as `stream`: an integer handle, a torch stream, hip-python's ihipStream_t, or an object with __cuda_stream__."""
+"""What a caller may pass as `stream`: an integer handle, a torch stream, hip-python's ihipStream_t, or an object with
+__cuda_stream__."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ def stream_handle(stream: Any) -> int:
         handle = int(stream)
     else:
         raise TypeError(
-            f"stream is {stream!r}; allowed: None, an integer handle, a torch stream, a hip-python stream, or an object with __cuda_stream__"
+            f"stream is {stream!r}; allowed: None, an integer handle, a torch stream, a hip-python stream, or an "
+            f"object with __cuda_stream__"
         )
     if handle < 0:
         raise ValueError(f"stream is {handle}; allowed: a handle, 0 for the null stream")

@@ -1,4 +1,5 @@
-"""Asking before serving: `warmup` loads kernels, `is_supported` answers without raising, `device_description` says where we are."""
+"""Asking before serving: `warmup` loads kernels, `is_supported` answers without raising, `device_description` says
+where we are."""
 
 from __future__ import annotations
 
@@ -23,9 +24,11 @@ def warmup(
     batch_policy: str | None = None,
     device: int | Iterable[int] | None = None,
 ) -> list[str]:
-    """Load every prebuilt variant with these properties (None: any) on a device, some, or the current one; returns their names.
+    """Load every prebuilt variant with these properties (None: any) on a device, some, or the current one; returns
+    their names.
 
-    After it, calls that these variants serve are legal inside a stream capture, and the first of them is as quick as any.
+    After it, calls that these variants serve are legal inside a stream capture, and the first of them is as quick as
+    any.
     """
     driver = hip.driver()
     found = catalogue()
@@ -64,7 +67,8 @@ def is_supported(
 ) -> tuple[bool, str]:
     """(True, "") or (False, why not). Raises nothing; looks at a device only when one is named.
 
-    `options` are those of other attention calls (window_size, sinks, logits_soft_cap, ...), refused as paged_prefill refuses them.
+    `options` are those of other attention calls (window_size, sinks, logits_soft_cap, ...), refused as paged_prefill
+    refuses them.
     """
     try:
         refuse_unserved("is_supported", options)
@@ -74,7 +78,8 @@ def is_supported(
             or num_q_heads == 0
         ):
             raise ValueError(
-                f"num_q_heads is {num_q_heads} and num_kv_heads {num_kv_heads}; allowed: a multiple of num_kv_heads, neither 0"
+                f"num_q_heads is {num_q_heads} and num_kv_heads {num_kv_heads}; allowed: a multiple of num_kv_heads, "
+                f"neither 0"
             )
         found = catalogue()
         layout = PAGE_LAYOUT.get(page_size, "linear") if kv_layout is None else kv_layout
@@ -93,7 +98,7 @@ def device_description(device: int | None = None) -> str:
     driver = hip.driver()
     device = driver.current_device() if device is None else device
     properties = driver.properties(device)
-    name = properties.name.decode() if isinstance(properties.name, bytes) else str(properties.name)
+    name = driver.device_name(device)
     runtimes = hip.loaded_runtimes()
     kind = " (the emulator, on a CPU)" if hip.is_emulator() else ""
     served = "" if driver.architecture(device) == ARCH else f"; the prebuilt kernels are for {ARCH} and do not run here"

@@ -1,9 +1,10 @@
 """What the runtime reads of a tensor, for torch tensors, DeviceArray and anything with __cuda_array_interface__.
 
-Two views of one thing. `describe` is the hot path: per tensor a hashable key, equal only for tensors that are the same in dtype, shape,
-strides and place, and its pointer. `view` is what checks read: shape, byte strides, one spelling of dtypes, the device.
-Refuses: NumPy arrays and other host objects (TypeError). A CPU torch tensor is taken when HIP says that its memory is device-accessible.
-torch is never imported here: an object can only be a torch tensor when torch is loaded already.
+Two views of one thing. `describe` is the hot path: per tensor a hashable key, equal only for tensors that are the
+same in dtype, shape, strides and place, and its pointer. `view` is what checks read: shape, byte strides, one
+spelling of dtypes, the device.
+Refuses: NumPy arrays and other host objects (TypeError). A CPU torch tensor is taken when HIP says that its memory is
+device-accessible. torch is never imported here: an object can only be a torch tensor when torch is loaded already.
 """
 
 from __future__ import annotations
@@ -62,6 +63,12 @@ def torch_module() -> Any:
     return torch if getattr(torch, "Tensor", None) is not None else None
 
 
+def register_operators() -> None:
+    """Register torch.ops.paged_attn, when torch is loaded and new enough (2.4) to have custom operators."""
+    if hasattr(getattr(torch_module(), "library", None), "custom_op"):
+        from . import torch_ops  # noqa: F401 - importing it is what registers
+
+
 def is_torch(value: Any) -> bool:
     global _torch_tensor
     if _torch_tensor is _NoTorch:
@@ -69,11 +76,15 @@ def is_torch(value: Any) -> bool:
         if torch is None:
             return False
         _torch_tensor = torch.Tensor
+        register_operators()
     return isinstance(value, _torch_tensor)
 
 
 def describe(tensors: Sequence[Any]) -> tuple[list, list[int]]:
-    """(keys, pointers) of a call's tensors. None gives None and 0; what is no tensor gets a key of its own, for `view` to refuse."""
+    """(keys, pointers) of a call's tensors.
+
+    None gives None and 0; what is no tensor gets a key of its own, for `view` to refuse.
+    """
     keys: list = []
     pointers: list[int] = []
     torch_tensor = _torch_tensor
@@ -185,7 +196,8 @@ def _require_place(label: str, tensor: Any, pointer: int, shape: tuple[int, ...]
     found = place(tensor, pointer)
     if found is None:
         raise ValueError(
-            f"{label} is host memory that the device cannot reach (HIP does not know its address 0x{pointer:x}); wanted: {wanted}"
+            f"{label} is host memory that the device cannot reach (HIP does not know its address 0x{pointer:x}); "
+            f"wanted: {wanted}"
         )
     return found
 
@@ -216,7 +228,8 @@ def _interface(label: str, tensor: Any) -> dict[str, Any]:
     if _is_interface(interface):
         return interface
     raise TypeError(
-        f"{label} is a {type(tensor).__module__}.{type(tensor).__qualname__}; allowed: a torch tensor, a paged_attn_runtime.DeviceArray, or an "
+        f"{label} is a {type(tensor).__module__}.{type(tensor).__qualname__}; allowed: a torch tensor, a "
+        f"paged_attn_runtime.DeviceArray, or an "
         "object with __cuda_array_interface__ (a NumPy array goes to the device with DeviceArray.from_numpy)"
     )
 

@@ -1,4 +1,5 @@
-"""What the runtime asks of torch: its current stream, and outputs that it allocates. torch is imported only if it is loaded already."""
+"""What the runtime asks of torch: its current stream, and outputs that it allocates. torch is imported only if it is
+loaded already."""
 
 from __future__ import annotations
 
