@@ -11,21 +11,17 @@ namespace gfx950::numerics {
 
 namespace {
 
-// blgp moves whole lanes of B: which lane feeds lane l.
-int feeding_lane(int blgp, int l) {
-    switch (blgp) {
-        case 1: return l % 32;
-        case 2: return 32 + l % 32;
-        case 3: return (l + 16) % 64;
-        case 4: case 5: case 6: case 7: return 16 * (blgp - 4) + l % 16;
-        default: return l;
-    }
-}
+// blgp moves whole lanes of B: lane l is fed by (first + l % span) % 64.
+struct LanePattern {
+    int first, span;
+};
+constexpr LanePattern kPatterns[8] = {{0, 64}, {0, 32}, {32, 32}, {16, 64}, {0, 16}, {16, 16}, {32, 16}, {48, 16}};
 
 const Row* rearranged(const Row* b, int rows, int blgp, Row* scratch) {
     if (blgp == 0) return b;
+    LanePattern pattern = kPatterns[blgp & 7];
     for (int r = 0; r < rows; ++r)
-        for (int l = 0; l < 64; ++l) scratch[r][l] = b[r][feeding_lane(blgp, l)];
+        for (int l = 0; l < 64; ++l) scratch[r][l] = b[r][(pattern.first + l % pattern.span) % 64];
     return scratch;
 }
 
