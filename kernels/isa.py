@@ -212,5 +212,10 @@ def wait_loads(newer):
     rocdl.s_waitcnt(vmcnt=newer)
 
 
+def wait_lds():
+    """Until this wave's LDS instructions are done."""
+    rocdl.s_waitcnt(lgkmcnt=0)
+
+
 def priority(level):
     rocdl.s_setprio(level)

@@ -19,7 +19,8 @@ from types import SimpleNamespace
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 
-from . import control, epilogue, isa, lane_maps, loads, mapping, products, schedule
+from . import control, epilogue, isa, lane_maps, loads, mapping, merge, phases, products, split_schedule
+from . import schedule as shared_schedule
 from .traits import CHUNK, LANES, STEP_DIMS, THREADS, TILE_KEYS, WAVE_ROWS, Traits
 
 _SMALLEST_SCALE = 1e-30  # instead of 0, which would make NaN of a masked score
@@ -58,23 +59,27 @@ def _attend_block(traits: Traits, arguments, work):
     v = arguments.v_cache + fx.Int64(kv_head) * arguments.v_head_stride
     cache = loads.open_cache(traits, table, k, v, arguments.k_page_stride, arguments.v_page_stride, wave, lane)
 
+    group = wave >> 2  # 1: one phase behind
+    row_wave, schedule, ahead = wave, shared_schedule, shared_schedule.AHEAD
+    if traits.split_keys:
+        row_wave, schedule, ahead = wave & 3, split_schedule, split_schedule.AHEAD
     first = work.block * traits.rows
-    row = first + wave * WAVE_ROWS + lane_maps.row_of(lane)
+    row = first + row_wave * WAVE_ROWS + lane_maps.row_of(lane)
     behind = keys - work.queries  # row i sees keys 0..i + behind
     seen_by_last = fx.min(first + traits.rows, work.queries) + behind
     seen_by_first = first + 1 + behind
-    tiles = (fx.max(seen_by_last, fx.Int32(0)) + fx.Int32(TILE_KEYS - 1)) >> 7
-    main_tiles = isa.uniform(fx.max(fx.min(seen_by_first >> 7, tiles - 2), fx.Int32(0)))
+    tiles = ((fx.max(seen_by_last, fx.Int32(0)) - 1) >> 7) + 1
+    main_tiles = isa.uniform(fx.max(fx.min(seen_by_first >> 7, tiles - ahead), fx.Int32(0)))
 
     scale = arguments.softmax_scale * fx.Float32(math.log2(math.e))
     scale = scale * _descale(arguments.q_descale, arguments.q_descale_value)
     scale = scale * _descale(arguments.k_descale, arguments.k_descale_value)
     v_descale = _descale(arguments.v_descale, arguments.v_descale_value)
 
-    state = schedule.first_state(traits)
+    state = phases.first_state(traits)
 
     def attend_keys(current):
-        pipe = schedule.Pipeline(
+        pipe = phases.Pipeline(
             traits=traits,
             cache=cache,
             lds=lds,
@@ -85,16 +90,24 @@ def _attend_block(traits: Traits, arguments, work):
             keys=keys,
             last_visible=fx.min(row, work.queries - 1) + behind,
             tiles=tiles,
+            half=group,
         )
-        current = schedule.run(pipe, current, main_tiles, wave >= 4)
-        return current
+        current = schedule.run(pipe, current, main_tiles, group == 1)
+        return [current.shift, current.total, current.out]
 
-    result = control.choose(tiles > 0, [state.shift, state.total, state.out], lambda _: _summary(attend_keys(state)))
-    epilogue.store_results(traits, arguments, work, row, lane, result, v_descale)
+    nothing = [state.shift, state.total, state.out]
+    if traits.split_keys:
 
+        def attend_and_merge(_):
+            return merge.merge(traits, lds, wave, lane, group == 1, attend_keys(state))
 
-def _summary(state):
-    return [state.shift, state.total, state.out]
+        half = problem.column_blocks // 2
+        result = control.choose(tiles > 0, [*nothing[:2], state.out[:half]], attend_and_merge)
+        epilogue.store_results(arguments, work, row, lane, group * half, group == 0, result, v_descale)
+    else:
+        result = control.choose(tiles > 0, nothing, lambda _: attend_keys(state))
+        zero = fx.Int32(0)
+        epilogue.store_results(arguments, work, row, lane, zero, zero == zero, result, v_descale)
 
 
 def make_launcher(traits: Traits):

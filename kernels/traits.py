@@ -132,7 +132,7 @@ class Traits:
     @property
     def split_keys(self) -> bool:
         """The two wave groups share the rows and split the keys, instead of sharing the keys and splitting the rows."""
-        return self.variant.batch_policy == "single"
+        return self.variant.batch_policy != "longest_first"
 
     @property
     def rows(self) -> int:
