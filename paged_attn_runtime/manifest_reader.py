@@ -65,6 +65,7 @@ _JSON_NAMES = {
     str: "a string",
     bool: "a boolean",
     int: "an integer",
+    float: "a number that is not",
     type(None): "null",
 }
 
@@ -79,7 +80,7 @@ def _join(path: str, key: str) -> str:
 
 def _typed(value: Any, kind: type, path: str) -> Any:
     if type(value) is not kind:
-        raise _fail(f"expected {_JSON_NAMES[kind]}, found {_JSON_NAMES.get(type(value), 'something else')}", path)
+        raise _fail(f"expected {_JSON_NAMES[kind]}, found {_JSON_NAMES[type(value)]}", path)
     return value
 
 
@@ -325,7 +326,9 @@ def _read_variants(value: Any, path: str, sources: Mapping[str, str]) -> tuple[V
 
 
 def _read_version(members: Mapping[str, Any]) -> int:
-    version = _int(members.get("schema_version"), "schema_version")
+    if "schema_version" not in members:
+        raise _fail("missing key", "schema_version")
+    version = _int(members["schema_version"], "schema_version")
     if version not in SUPPORTED_SCHEMA_VERSIONS:
         supported = ", ".join(map(str, SUPPORTED_SCHEMA_VERSIONS))
         raise _fail(
