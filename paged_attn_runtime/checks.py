@@ -368,7 +368,7 @@ def bound(label: str, value: object) -> int:
     """A caller's upper bound: an int that int32 holds."""
     if type(value) is not int:
         index = getattr(type(value), "__index__", None)
-        if index is None or isinstance(value, bool) or hasattr(value, "device"):
+        if index is None or isinstance(value, bool) or hasattr(value, "data_ptr"):
             raise TypeError(
                 f"{label} is {value!r}; wanted an int known on the host (a tensor would have to be read back)"
             )
