@@ -64,6 +64,11 @@ wheel: kernels            ## dist/paged_attn_runtime-*.whl with the code objects
 install: wheel            ## install that wheel into the environment of PYTHON
 	$(PYTHON) -m pip install --force-reinstall --no-deps dist/paged_attn_runtime-*.whl
 
+soak: kernels             ## ten minutes of broken code objects against an emulator with sanitizers
+	cmake -S emulator -B emulator/build-sanitize -DCMAKE_BUILD_TYPE=Release -DGFX950_EMU_SANITIZE=ON
+	cmake --build emulator/build-sanitize -j$(JOBS)
+	$(BIN)/python -m tests.emulator.fuzz.soak emulator/build-sanitize/rocm/lib/libamdhip64.so
+
 clean:                    ## remove what was built (not the virtual environment)
-	rm -rf emulator/build build dist *.egg-info
+	rm -rf emulator/build emulator/build-sanitize build dist *.egg-info
 	find prebuilt -mindepth 1 ! -name README.md -delete
