@@ -43,10 +43,10 @@ def fuzz(hip, scratch, path, symbol, kernarg_bytes, first, count, seconds):
         if hip.hipModuleLoad(ctypes.byref(module), str(scratch).encode()) != 0:
             continue
         loaded += 1
-        if hip.hipModuleGetFunction(ctypes.byref(function), module, symbol.encode()) == 0:
-            if hip.hipModuleLaunchKernel(function, 2, 1, 1, 512, 1, 1, 0, None, None, extra) == 0:
-                hip.hipDeviceSynchronize()
-                ran += 1
+        found = hip.hipModuleGetFunction(ctypes.byref(function), module, symbol.encode()) == 0
+        if found and hip.hipModuleLaunchKernel(function, 2, 1, 1, 512, 1, 1, 0, None, None, extra) == 0:
+            hip.hipDeviceSynchronize()
+            ran += 1
         hip.hipModuleUnload(module)
         hip.hipGetLastError()
     # A good object still runs after all that.
