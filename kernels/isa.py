@@ -13,6 +13,10 @@ from flydsl._mlir.dialects import rocdl as raw_rocdl
 from flydsl.expr import rocdl
 from flydsl.expr.typing import as_ir_value as raw
 
+from .traits import LANES
+
+_ROW_ROTATE = 0x120  # DPP control row_ror:0
+
 
 def _i32():
     return ir.IntegerType.get_signless(32)
@@ -54,6 +58,11 @@ def load_gathered(pointer):
     return fx.Int32(llvm.LoadOp(_i32(), pointer.llvm_ptr, alignment=4, invariant=True).result)
 
 
+def load_lanes(pointer, index):
+    """Element `index` of an i32 pointer, an index a lane."""
+    return load_gathered(pointer + index)
+
+
 def is_null(pointer):
     return fx.Int64(fx.ptrtoint(pointer)) == fx.Int64(0)
 
@@ -61,6 +70,53 @@ def is_null(pointer):
 def any_lane(condition):
     """True in a scalar register when the condition holds in some lane."""
     return fx.Int64(rocdl.ballot(_i64(), condition)) != fx.Int64(0)
+
+
+def lanes_where(condition):
+    """A bit for each lane."""
+    return fx.Int64(rocdl.ballot(_i64(), condition))
+
+
+def lanes_below(mask):
+    """How many bits of the mask belong to lanes below this one."""
+    low, high = fx.Int32(mask), fx.Int32(mask >> 32)
+    count = fx.Int32(llvm.call_intrinsic(_i32(), "llvm.amdgcn.mbcnt.lo", [raw(low), raw(fx.Int32(0))], [], []))
+    return fx.Int32(llvm.call_intrinsic(_i32(), "llvm.amdgcn.mbcnt.hi", [raw(high), raw(count)], [], []))
+
+
+def count_lanes(mask):
+    return fx.Int32(fx.Int64(llvm.intr_ctpop(raw(mask))))
+
+
+def first_lane(mask):
+    """Number of the lowest bit that is set; 0 when none is."""
+    found = fx.Int32(fx.Int64(llvm.intr_cttz(raw(mask), False)))
+    return found & (LANES - 1)
+
+
+def leading_zeros(value):
+    return fx.Int32(llvm.intr_ctlz(raw(value), False))
+
+
+def lane_value(value, lane):
+    """The value of one lane, a scalar."""
+    return fx.Int32(rocdl.readlane(_i32(), raw(value), raw(lane)))
+
+
+def _rotated(value, lanes):
+    """Each row of sixteen lanes rotated."""
+    control = _ROW_ROTATE + lanes
+    return fx.Int32(raw_rocdl.update_dpp(_i32(), raw(value), raw(value), control, 15, 15, False))
+
+
+def reduce_lanes(value, combine):
+    """combine over all 64 lanes (commutative, associative), as a scalar."""
+    for lanes in (8, 4, 2, 1):
+        value = combine(value, _rotated(value, lanes))
+    for swap in (raw_rocdl.permlane16_swap, raw_rocdl.permlane32_swap):
+        pair = swap(ir.Type.parse("!llvm.struct<(i32, i32)>"), raw(value), raw(value), False, False)
+        value = combine(*(fx.Int32(llvm.extractvalue(_i32(), pair, [i])) for i in range(2)))
+    return uniform(value)
 
 
 def undefined_i32(count):

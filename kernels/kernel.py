@@ -19,8 +19,9 @@ from types import SimpleNamespace
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 
-from . import control, epilogue, isa, lane_maps, loads, mapping, merge, phases, products, split_schedule
+from . import batch, control, epilogue, isa, lane_maps, loads, mapping, merge, phases, products
 from . import schedule as shared_schedule
+from . import split_schedule
 from .traits import CHUNK, LANES, STEP_DIMS, THREADS, TILE_KEYS, WAVE_ROWS, Traits
 
 _SMALLEST_SCALE = 1e-30  # instead of 0, which would make NaN of a masked score
@@ -42,18 +43,18 @@ def _load_query(traits: Traits, arguments, work, row, lane):
 
 def attend(traits: Traits, arguments):
     """The whole kernel body."""
-    work = mapping.find_work(traits, arguments)
-    control.when(work.found, lambda: _attend_block(traits, arguments, work))
-
-
-def _attend_block(traits: Traits, arguments, work):
-    problem = traits.problem
     thread = fx.Int32(fx.thread_idx.x)
     lane = thread & (LANES - 1)
-    wave = isa.uniform(thread >> 6)
+    work = mapping.find_work(traits, arguments, lane)
+    control.when(work.found, lambda: _attend_block(traits, arguments, work, isa.uniform(thread >> 6), lane))
+
+
+def _attend_block(traits: Traits, arguments, work, wave, lane):
+    problem = traits.problem
     lds = fx.SharedAllocator().allocate(fx.Array[fx.Uint8, traits.stages.total, 1024]).peek().ptr
 
-    table, keys = mapping.keys_of(traits, arguments, work.sequence)
+    keys = batch.keys(traits, arguments, work.sequence, isa.load_scalar)
+    table = batch.page_table(traits, arguments, work.sequence, keys)
     kv_head = work.head // (arguments.num_q_heads // arguments.num_kv_heads)
     k = arguments.k_cache + fx.Int64(kv_head) * arguments.k_head_stride
     v = arguments.v_cache + fx.Int64(kv_head) * arguments.v_head_stride

@@ -1,4 +1,9 @@
-"""Which rows of which sequence and head a workgroup does: one small function of its ids for each batch policy."""
+"""Which rows of which sequence and head a workgroup does: one small function of its ids for each batch policy.
+
+Heads are the fastest grid axis: neighbours read the same keys at the same time. Workgroups go to the eight XCDs in
+turn, each with a cache of its own, so that heads are dealt out in eight consecutive shares: those of a KV group meet in
+few caches. Heavy query blocks, which see the most keys, come first.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,10 @@ import dataclasses
 
 import flydsl.expr as fx
 
-from . import control, isa
-from .loads import PageTable
+from . import batch, isa, ranking
 from .traits import Traits
+
+XCDS = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,57 +29,41 @@ class Work:
     queries: fx.Int32  # Lq
 
 
-def find_work(traits: Traits, arguments) -> Work:
-    """Blocks are numbered through the batch: those of sequence b start at cu_seqlens_q[b] // rows + b."""
-    rows = traits.rows
-    index = fx.Int32(fx.block_idx.y)
-    head = fx.Int32(fx.block_idx.x)
-    cu = arguments.cu_seqlens_q
-    shift = rows.bit_length() - 1
-
-    def start(sequence):
-        return (isa.load_scalar(cu, sequence) >> shift) + sequence
-
-    def narrow(_, bounds):
-        low, high = bounds
-        middle = low + ((high - low) >> 1)
-        below = start(middle) <= index
-        return [below.select(middle, low), below.select(high, middle)]
-
-    low, _ = control.repeat(fx.Int32(0), fx.Int32(16), [fx.Int32(0), arguments.batch], narrow)
-    first_row = isa.load_scalar(cu, low)
-    queries = isa.load_scalar(cu, low + 1) - first_row
-    blocks = (queries + (rows - 1)) >> shift
-    local = index - start(low)
-    return Work((local >= 0) & (local < blocks), low, blocks - 1 - local, head, first_row, queries)
+def _head(arguments):
+    """Workgroup x of a row of the grid runs on XCD x % 8, when the heads divide by eight."""
+    x, heads = fx.Int32(fx.block_idx.x), arguments.num_q_heads
+    dealt = (x & (XCDS - 1)) * (heads >> 3) + (x >> 3)
+    return fx.Int32(((heads & (XCDS - 1)) == 0).select(dealt, x))
 
 
-def keys_of(traits: Traits, arguments, sequence):
-    """(page table, Lk) of a sequence, from a block table or from CSR."""
-    shift = traits.problem.page_shift
-    words_shift = fx.Int32((arguments.page_id_bytes == 8).select(fx.Int32(3), fx.Int32(2)))
-    zero = fx.Int32(0)
+def _from_the_end(traits: Traits, arguments, sequence, step):
+    """Block number `step` of a sequence, counted from its last."""
+    first_row, queries = batch.query_rows(arguments, sequence, isa.load_scalar)
+    block = ((queries + (traits.rows - 1)) >> traits.rows_shift) - 1 - step
+    return Work(block >= 0, sequence, block, _head(arguments), first_row, queries)
 
-    def from_csr(_):
-        first = isa.load_scalar(arguments.kv_indptr, sequence)
-        pages = isa.load_scalar(arguments.kv_indptr, sequence + 1) - first
-        full = fx.Int32(1 << shift)
-        last = control.choose(
-            isa.is_null(arguments.kv_last_page_lens),
-            full,
-            lambda _: full,
-            lambda _: isa.load_scalar(arguments.kv_last_page_lens, sequence),
-        )
-        keys = (pages > 0).select(((pages - 1) << shift) + last, zero)
-        return [fx.Int64(first), keys]
 
-    def from_block_table(_):
-        row = fx.Int64(sequence) * arguments.block_table_row_stride
-        return [row, isa.load_scalar(arguments.seqlens_k, sequence)]
+def single(traits: Traits, arguments, lane):
+    """The only sequence, last block first."""
+    return _from_the_end(traits, arguments, fx.Int32(0), fx.Int32(fx.block_idx.y))
 
-    csr = isa.is_null(arguments.kv_indptr) == False  # noqa: E712
-    first, keys = control.choose(csr, [fx.Int64(0), zero], from_csr, from_block_table)
-    form = (arguments.kv_page_indices, arguments.block_table)
-    ids = fx.Int64(csr.select(*(fx.Int64(fx.ptrtoint(pointer)) for pointer in form)))
-    last_page = fx.max(keys - 1, zero) >> shift
-    return PageTable(isa.bytes_at(ids + (first << fx.Int64(words_shift))), words_shift, last_page), keys
+
+def interleaved(traits: Traits, arguments, lane):
+    """All last blocks, all last but one, ...; a short sequence leaves workgroups with nothing to do."""
+    rank = fx.Int32(fx.block_idx.y)
+    step = rank // arguments.batch
+    return _from_the_end(traits, arguments, rank - step * arguments.batch, step)
+
+
+def longest_first(traits: Traits, arguments, lane):
+    """The blocks of the batch by falling number of visible keys."""
+    found, sequence, block = ranking.Ranking(traits, arguments, lane).find(fx.Int32(fx.block_idx.y))
+    first_row, queries = batch.query_rows(arguments, sequence, isa.load_scalar)
+    return Work(found, sequence, block, _head(arguments), first_row, queries)
+
+
+POLICIES = {"single": single, "interleaved": interleaved, "longest_first": longest_first}
+
+
+def find_work(traits: Traits, arguments, lane) -> Work:
+    return POLICIES[traits.variant.batch_policy](traits, arguments, lane)

@@ -84,14 +84,22 @@ def build_variant(variant: Variant) -> KernelSource:
         kernarg=KERNARG,
         block=(THREADS, 1, 1),
         query_rows_per_workgroup=traits.rows,
-        grid=_grid(),
+        grid=_grid(variant.batch_policy),
         lds_bytes=traits.stages.total,
     )
 
 
-def _grid() -> dict:
-    blocks = ["add", ["floor_div", "total_q", "query_rows_per_workgroup"], "batch"]
-    return {"x": "num_q_heads", "y": blocks, "z": 1}
+def _grid(policy: str) -> dict:
+    """x: heads; y: ranks of query blocks. Ranks that find no block cost next to nothing."""
+    rows = "query_rows_per_workgroup"
+    longest = ["ceil_div", ["min", "max_seqlen_q", "total_q"], rows]
+    ranks = {
+        "single": longest,
+        "interleaved": ["mul", "batch", longest],
+        # ceil(L / rows) blocks each: at most one more a sequence than rows go into total_q
+        "longest_first": ["add", ["floor_div", "total_q", rows], "batch"],
+    }
+    return {"x": "num_q_heads", "y": ranks[policy], "z": 1}
 
 
 def _placeholders() -> tuple:

@@ -139,6 +139,10 @@ class Traits:
         """Query rows of a workgroup."""
         return WAVE_ROWS * WAVES // (GROUPS if self.split_keys else 1)
 
+    @property
+    def rows_shift(self) -> int:
+        return self.rows.bit_length() - 1
+
 
 def traits_of(variant: Variant) -> Traits:
     problem = Problem(variant.head_dim, variant.v_head_dim, variant.page_size, variant.kv_layout == "linear")
