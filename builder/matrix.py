@@ -144,11 +144,9 @@ def _check_rules(document: Document, node: yaml.Node, rules: list[PolicyRule]) -
     dead = dead_rules(rules)
     if dead:
         at, rule = node.value[dead[0]], rules[dead[0]]
-        raise document.error(
-            at,
-            f"no batch can reach this rule for {rule.policy!r}: the rules before it match first",
-            "move or remove it",
-        )
+        what = f"no batch can reach this rule for {rule.policy!r}: the rules before it match first"
+        last = dead[0] == len(rules) - 1
+        raise document.error(at, what, "drop it, and the `when` of the rule before it" if last else "move or remove it")
 
 
 def _expand(document: Document, blocks: list[_Block]) -> list[Variant]:

@@ -17,7 +17,7 @@ if str(ROOT) not in sys.path:  # a build front end imports this file alone
     sys.path.insert(0, str(ROOT))
 
 from builder.completeness import shortcomings  # noqa: E402
-from builder.matrix import read_matrix  # noqa: E402
+from builder.matrix import ConfigError, read_matrix  # noqa: E402
 
 CONFIG = "configs/gfx950.yaml"
 PACKAGE, FOLDER = "paged_attn_runtime", "prebuilt/gfx950"
@@ -31,18 +31,23 @@ class BuildPy(build_py):
         if self.editable_mode:
             super().run()
             return
-        matrix = read_matrix(ROOT / CONFIG, shown=CONFIG)
-        found = shortcomings(ROOT, ROOT / FOLDER, matrix)
+        self._refuse_what_cannot_be_shipped()
+        package = Path(self.build_lib) / PACKAGE
+        shutil.rmtree(package, ignore_errors=True)  # setuptools would keep what an earlier build left there
+        super().run()
+        shutil.copytree(ROOT / FOLDER, package / FOLDER)
+
+    def _refuse_what_cannot_be_shipped(self) -> None:
+        try:
+            found = shortcomings(ROOT, ROOT / FOLDER, read_matrix(ROOT / CONFIG, shown=CONFIG))
+        except ConfigError as error:
+            raise SetupError(str(error)) from None
         if found:
             more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
             listed = "\n".join(f"  {text}" for text in found[:SHOWN] + more)
             raise SetupError(
                 f"{FOLDER} cannot be shipped:\n{listed}\nBuild it with: make kernels (or python build_kernels.py)"
             )
-        package = Path(self.build_lib) / PACKAGE
-        shutil.rmtree(package, ignore_errors=True)  # setuptools would keep what an earlier build left there
-        super().run()
-        shutil.copytree(ROOT / FOLDER, package / FOLDER)
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         outputs = super().get_outputs(include_bytecode)

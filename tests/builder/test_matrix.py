@@ -87,7 +87,11 @@ WRONG = {
     "bounds the wrong way round": ("{max: 1}", "{min: 2, max: 1}", 8, "batch.min is 2, above max 1", "exchange them"),
     "a last rule with a condition": (LAST_RULE, "", 7, "the last policy rule has a condition", "add a rule without `when` behind it"),
     "a rule behind one that takes all": (
-        LAST_RULE, LAST_RULE * 2, 10, "no batch can reach this rule for 'longest_first'", "move or remove it",
+        LAST_RULE, LAST_RULE * 2, 10, "no batch can reach this rule for 'longest_first'", "drop it",
+    ),
+    "rules that together leave nothing to the last": (
+        LAST_RULE, "  - {policy: single, when: {batch: {min: 2}}}\n" + LAST_RULE, 10,
+        "no batch can reach this rule for 'longest_first'", "drop it, and the `when` of the rule before it",
     ),
     "a rule that earlier ones cover together": (
         LAST_RULE,
