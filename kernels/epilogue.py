@@ -6,6 +6,7 @@ Only rows of the sequence are written. A row without keys has sum 0: O = 0, lse 
 from __future__ import annotations
 
 import math
+
 import flydsl.expr as fx
 
 from . import control, isa, lane_maps

@@ -14,15 +14,12 @@ end. The schedule is the table in schedule.py.
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
-import flydsl.compiler as flyc
 import flydsl.expr as fx
 
-from . import batch, control, epilogue, isa, lane_maps, loads, mapping, merge, phases, products
+from . import batch, control, epilogue, isa, lane_maps, loads, mapping, merge, phases, products, split_schedule
 from . import schedule as shared_schedule
-from . import split_schedule
-from .traits import CHUNK, LANES, STEP_DIMS, THREADS, TILE_KEYS, WAVE_ROWS, Traits
+from .traits import CHUNK, GROUP_SHIFT, GROUP_WAVES, LANES, LANES_SHIFT, STEP_DIMS, TILE_SHIFT, WAVE_ROWS, Traits
 
 _SMALLEST_SCALE = 1e-30  # instead of 0, which would make NaN of a masked score
 
@@ -46,7 +43,7 @@ def attend(traits: Traits, arguments):
     thread = fx.Int32(fx.thread_idx.x)
     lane = thread & (LANES - 1)
     work = mapping.find_work(traits, arguments, lane)
-    control.when(work.found, lambda: _attend_block(traits, arguments, work, isa.uniform(thread >> 6), lane))
+    control.when(work.found, lambda: _attend_block(traits, arguments, work, isa.uniform(thread >> LANES_SHIFT), lane))
 
 
 def _attend_block(traits: Traits, arguments, work, wave, lane):
@@ -60,17 +57,17 @@ def _attend_block(traits: Traits, arguments, work, wave, lane):
     v = arguments.v_cache + fx.Int64(kv_head) * arguments.v_head_stride
     cache = loads.open_cache(traits, table, k, v, arguments.k_page_stride, arguments.v_page_stride, wave, lane)
 
-    group = wave >> 2  # 1: one phase behind
+    group = wave >> GROUP_SHIFT  # 1: one phase behind
     row_wave, schedule, ahead = wave, shared_schedule, shared_schedule.AHEAD
     if traits.split_keys:
-        row_wave, schedule, ahead = wave & 3, split_schedule, split_schedule.AHEAD
+        row_wave, schedule, ahead = wave & (GROUP_WAVES - 1), split_schedule, split_schedule.AHEAD
     first = work.block * traits.rows
     row = first + row_wave * WAVE_ROWS + lane_maps.row_of(lane)
     behind = keys - work.queries  # row i sees keys 0..i + behind
     seen_by_last = fx.min(first + traits.rows, work.queries) + behind
     seen_by_first = first + 1 + behind
-    tiles = ((fx.max(seen_by_last, fx.Int32(0)) - 1) >> 7) + 1
-    main_tiles = isa.uniform(fx.max(fx.min(seen_by_first >> 7, tiles - ahead), fx.Int32(0)))
+    tiles = ((fx.max(seen_by_last, fx.Int32(0)) - 1) >> TILE_SHIFT) + 1
+    main_tiles = isa.uniform(fx.max(fx.min(seen_by_first >> TILE_SHIFT, tiles - ahead), fx.Int32(0)))
 
     scale = arguments.softmax_scale * fx.Float32(math.log2(math.e))
     scale = scale * _descale(arguments.q_descale, arguments.q_descale_value)
@@ -109,123 +106,3 @@ def _attend_block(traits: Traits, arguments, work, wave, lane):
         result = control.choose(tiles > 0, nothing, lambda _: attend_keys(state))
         zero = fx.Int32(0)
         epilogue.store_results(arguments, work, row, lane, zero, zero == zero, result, v_descale)
-
-
-def make_launcher(traits: Traits):
-    """A fresh launcher of the variant (compile hints stick to a launcher)."""
-
-    @flyc.kernel(name=traits.variant.name, known_block_size=[THREADS, 1, 1])
-    def paged_prefill(
-        q: fx.Pointer,
-        k_cache: fx.Pointer,
-        v_cache: fx.Pointer,
-        out: fx.Pointer,
-        lse: fx.Pointer,
-        cu_seqlens_q: fx.Pointer,
-        seqlens_k: fx.Pointer,
-        block_table: fx.Pointer,
-        kv_indptr: fx.Pointer,
-        kv_page_indices: fx.Pointer,
-        kv_last_page_lens: fx.Pointer,
-        q_descale: fx.Pointer,
-        k_descale: fx.Pointer,
-        v_descale: fx.Pointer,
-        q_row_stride: fx.Int64,
-        q_head_stride: fx.Int64,
-        k_page_stride: fx.Int64,
-        k_head_stride: fx.Int64,
-        v_page_stride: fx.Int64,
-        v_head_stride: fx.Int64,
-        out_row_stride: fx.Int64,
-        out_head_stride: fx.Int64,
-        lse_head_stride: fx.Int64,
-        block_table_row_stride: fx.Int64,
-        softmax_scale: fx.Float32,
-        q_descale_value: fx.Float32,
-        k_descale_value: fx.Float32,
-        v_descale_value: fx.Float32,
-        batch: fx.Int32,
-        total_q: fx.Int32,
-        num_q_heads: fx.Int32,
-        num_kv_heads: fx.Int32,
-        max_seqlen_q: fx.Int32,
-        page_id_bytes: fx.Int32,
-    ):
-        attend(traits, SimpleNamespace(**{name: value for name, value in locals().items() if name != "traits"}))
-
-    @flyc.jit
-    def launch(
-        q: fx.Pointer,
-        k_cache: fx.Pointer,
-        v_cache: fx.Pointer,
-        out: fx.Pointer,
-        lse: fx.Pointer,
-        cu_seqlens_q: fx.Pointer,
-        seqlens_k: fx.Pointer,
-        block_table: fx.Pointer,
-        kv_indptr: fx.Pointer,
-        kv_page_indices: fx.Pointer,
-        kv_last_page_lens: fx.Pointer,
-        q_descale: fx.Pointer,
-        k_descale: fx.Pointer,
-        v_descale: fx.Pointer,
-        q_row_stride: fx.Int64,
-        q_head_stride: fx.Int64,
-        k_page_stride: fx.Int64,
-        k_head_stride: fx.Int64,
-        v_page_stride: fx.Int64,
-        v_head_stride: fx.Int64,
-        out_row_stride: fx.Int64,
-        out_head_stride: fx.Int64,
-        lse_head_stride: fx.Int64,
-        block_table_row_stride: fx.Int64,
-        softmax_scale: fx.Float32,
-        q_descale_value: fx.Float32,
-        k_descale_value: fx.Float32,
-        v_descale_value: fx.Float32,
-        batch: fx.Int32,
-        total_q: fx.Int32,
-        num_q_heads: fx.Int32,
-        num_kv_heads: fx.Int32,
-        max_seqlen_q: fx.Int32,
-        page_id_bytes: fx.Int32,
-        stream: fx.Stream = fx.Stream(None),
-    ):
-        paged_prefill(
-            q,
-            k_cache,
-            v_cache,
-            out,
-            lse,
-            cu_seqlens_q,
-            seqlens_k,
-            block_table,
-            kv_indptr,
-            kv_page_indices,
-            kv_last_page_lens,
-            q_descale,
-            k_descale,
-            v_descale,
-            q_row_stride,
-            q_head_stride,
-            k_page_stride,
-            k_head_stride,
-            v_page_stride,
-            v_head_stride,
-            out_row_stride,
-            out_head_stride,
-            lse_head_stride,
-            block_table_row_stride,
-            softmax_scale,
-            q_descale_value,
-            k_descale_value,
-            v_descale_value,
-            batch,
-            total_q,
-            num_q_heads,
-            num_kv_heads,
-            max_seqlen_q,
-            page_id_bytes,
-        ).launch(grid=(1, 1, 1), block=(THREADS, 1, 1), stream=stream)
-
-    return launch

@@ -9,7 +9,7 @@ from __future__ import annotations
 import flydsl.expr as fx
 
 from . import control, isa
-from .traits import CHUNK, LANES, UNIT, WAVES, Traits
+from .traits import CHUNK, GROUP_WAVES, UNIT, WAVES, Traits
 
 _WORDS = CHUNK // 4
 
@@ -25,7 +25,9 @@ def _give(lds, at, out):
 def _take(lds, at, blocks, registers):
     out = []
     for block in range(blocks):
-        parts = [isa.read_lds(lds + (at + (block * registers // _WORDS + i) * UNIT)) for i in range(registers // _WORDS)]
+        parts = [
+            isa.read_lds(lds + (at + (block * registers // _WORDS + i) * UNIT)) for i in range(registers // _WORDS)
+        ]
         out.append(isa.join(parts).bitcast(fx.Float32))
     return out
 
@@ -47,7 +49,7 @@ def merge(traits: Traits, lds, wave, lane, second_group, state):
     columns = _column_bytes(traits)
     slot = columns + UNIT
     ours = wave * slot + lane * CHUNK
-    theirs = (wave ^ (WAVES // 2)) * slot + lane * CHUNK
+    theirs = (wave ^ GROUP_WAVES) * slot + lane * CHUNK
     _give(lds, ours, given)
     zero = fx.Int32(0)
     numbers = [shift.bitcast(fx.Int32), total[0].bitcast(fx.Int32), zero, zero]
@@ -63,6 +65,3 @@ def merge(traits: Traits, lds, wave, lane, second_group, state):
     ]
     whole = total[0] * our_factor + numbers[1] * their_factor
     return [merged, fx.Vector.from_elements([whole] * total.numel, fx.Float32), result]
-
-
-assert LANES * CHUNK == UNIT

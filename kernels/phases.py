@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import flydsl.expr as fx
 
 from . import isa, loads, masks, products, softmax
-from .traits import HALF_KEYS, HALVES, STAGES, Traits
+from .traits import HALVES, STAGES, Traits
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ import dataclasses
 import flydsl.expr as fx
 
 from . import batch, control, isa
-from .traits import LANES, Traits
+from .traits import LANES, LANES_SHIFT, Traits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Ranking:
     def __init__(self, traits: Traits, arguments, lane):
         self.traits, self.arguments, self.lane = traits, arguments, lane
         self.head = _levels(traits, arguments, fx.Int32(0), lane)
-        self.chunks = (arguments.batch + (LANES - 1)) >> 6
+        self.chunks = (arguments.batch + (LANES - 1)) >> LANES_SHIFT
 
     def walk(self, state, visit):
         """state = visit(state, number of the first sequence, levels) for all sequences, 64 at a time."""
 
         def step(chunk, now):
-            first = chunk << 6
+            first = chunk << LANES_SHIFT
             return visit(now, first, _levels(self.traits, self.arguments, first, self.lane))
 
         state = visit(state, fx.Int32(0), self.head)

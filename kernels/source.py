@@ -74,7 +74,7 @@ class KernelSource:
 
 def build_variant(variant: Variant) -> KernelSource:
     """The one entry: everything the builder needs to compile a variant."""
-    from .kernel import make_launcher  # flydsl is imported as late as possible
+    from .launcher import make_launcher  # flydsl is imported as late as possible
 
     traits = traits_of(variant)
     return KernelSource(

@@ -12,8 +12,11 @@ import dataclasses
 from paged_attn_runtime.variant import Variant
 
 LANES = 64
+LANES_SHIFT = 6
 WAVES = 8  # two for each of the four SIMDs: one multiplies while its partner does the softmax
 GROUPS = 2  # waves 0..3 and 4..7, one phase apart
+GROUP_WAVES = WAVES // GROUPS
+GROUP_SHIFT = 2
 THREADS = LANES * WAVES
 
 WAVE_ROWS = 32  # query rows of a wave: the columns of a 32x32x64 product
@@ -21,6 +24,7 @@ SUBTILE_KEYS = 32  # keys of one QK product
 HALF_KEYS = 64  # keys of one softmax step: the depth of one PV product
 HALVES = 2
 TILE_KEYS = HALF_KEYS * HALVES  # keys staged together
+TILE_SHIFT = 7
 GROUP_KEYS = 16  # keys of one 16-byte V chunk; a wave stages one group of each tile
 CHUNK = 16  # bytes that a lane moves at once
 STEP_DIMS = 64  # head dims of one QK product
