@@ -1,0 +1,45 @@
+// The library's life in a process: settings from the environment, first use, fork, exit.
+//
+// Owns:    the state machine Fresh -> Live -> (in a forked child) Forked. Settings are read once, at the first HIP call.
+// Refuses: every call in a child forked after the first HIP call; every call when a GFX950_EMU_ variable has a value that makes no sense.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "api/errors.h"
+#include "engine/engine.h"
+
+namespace gfx950::api {
+
+struct Environment {
+  int devices = 1;                 // GFX950_EMU_DEVICES
+  int compute_units = 256;         // GFX950_EMU_CUS
+  unsigned stream_delay_us = 0;    // GFX950_EMU_STREAM_DELAY_US
+  bool all_host_memory = false;    // GFX950_EMU_ALL_HOST_MEMORY
+  bool null_launch = false;        // GFX950_EMU_NULL
+  std::string log_path;            // GFX950_EMU_LOG
+  std::vector<int> visible;        // HIP_VISIBLE_DEVICES: physical ordinal of each visible device
+  Settings engine;                 // GFX950_EMU_STRICT, _SEED, _THREADS, _REPORTS
+};
+
+enum class ProcessState : int { Fresh, Live, Forked, Misconfigured };
+
+namespace detail {
+extern std::atomic<ProcessState> g_state;
+extern std::atomic<bool> g_exiting;
+bool enter_slow(std::string& why);
+}  // namespace detail
+
+// True when calls may proceed. Initialises at the first call. `why` says what is wrong otherwise.
+inline bool enter(std::string& why) {
+  if (detail::g_state.load(std::memory_order_acquire) == ProcessState::Live) [[likely]]
+    return true;
+  return detail::enter_slow(why);
+}
+
+const Environment& environment();  // only after enter()
+inline bool exiting() { return detail::g_exiting.load(std::memory_order_acquire); }
+
+}  // namespace gfx950::api
