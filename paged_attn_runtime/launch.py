@@ -13,7 +13,7 @@ from . import driver as hip
 from .errors import HipError
 from .kernarg import POINTERS
 from .prepare import Prepared
-from .tensors import place
+from .tensors import place, reachable
 
 LOW_BITS_16 = 15  # q, k_cache, v_cache and out start at multiples of 16 bytes
 LOW_BITS_4 = 3  # everything else at multiples of 4; int64 page ids at multiples of 8, of which the low word is read
@@ -80,6 +80,10 @@ def _refuse_alignment(pointers: Sequence[int]) -> None:
 
 def _refuse_unreachable(slots: Sequence[int], tensors: Sequence[Any], pointers: Sequence[int]) -> None:
     for slot in slots:
-        if place(tensors[slot], pointers[slot]) is None:
+        tensor, pointer = tensors[slot], pointers[slot]
+        known = reachable.get(id(tensor))
+        if known is not None and known[1] == pointer and known[0]() is tensor:
+            continue
+        if place(tensor, pointer) is None:
             name = POINTERS[slot]
             raise ValueError(f"{name} is host memory that the device cannot reach: {name} = {name}.to('cuda')")

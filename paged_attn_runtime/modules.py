@@ -8,6 +8,7 @@ module is loaded. Refuses to load inside a stream capture, with the line that lo
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,15 @@ from .manifest import ARCH, VariantEntry
 _log = logging.getLogger("paged_attn_runtime")
 _lock = threading.RLock()
 _kernels: dict[tuple[Path, str, int], LoadedKernel] = {}
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.RLock()  # another thread of the parent may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class LoadedKernel:
@@ -42,7 +52,7 @@ class LoadedKernel:
         return Buffer(self.layout.bytes, hip.driver().launch_extra)
 
 
-def loaded_kernel(catalogue: Catalogue, entry: VariantEntry, device: int, stream: Any = None) -> LoadedKernel:
+def loaded_kernel(catalogue: Catalogue, entry: VariantEntry, device: int, stream: Any) -> LoadedKernel:
     """The kernel on that device, loaded now if it was not. `stream` is where the caller is going to launch."""
     key = (catalogue.folder, entry.sha256, device)
     kernel = _kernels.get(key)
@@ -78,7 +88,8 @@ def check_device(driver: hip.Driver, device: int) -> None:
 
 
 def _refuse_capture(driver: hip.Driver, entry: VariantEntry, device: int, stream: Any) -> None:
-    if stream is not None and driver.is_capturing(stream):
+    # the null stream is asked too: it knows of captures that other streams are in
+    if driver.is_capturing(stream) or driver.is_capturing(driver.null_stream):
         key = entry.key
         raise HipError(
             "ColdCapture",

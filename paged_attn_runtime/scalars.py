@@ -58,9 +58,16 @@ def number(label: str, value: Any) -> float:
     return value
 
 
+_is_number: dict[type, bool] = {float: True}  # asking numbers.Real costs as much as a HIP call; types are few
+
+
 def split_descale(label: str, descale: Any) -> tuple[Any, float]:
     """(tensor or None, value): a number goes by value, everything else is taken for a tensor of one float32."""
-    if type(descale) is float or isinstance(descale, numbers.Real):
+    kind = type(descale)
+    known = _is_number.get(kind)
+    if known is None:
+        known = _is_number[kind] = issubclass(kind, numbers.Real)
+    if known:
         return None, number(label, descale)
     if descale is None:
         raise TypeError(f"{label} is None; it is required: a Python float, or a device tensor of one float32")

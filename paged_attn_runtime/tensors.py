@@ -45,7 +45,8 @@ class _NoTorch:
 
 
 _torch_tensor: type = _NoTorch
-_reachable: dict[int, tuple[weakref.ref, int, int]] = {}  # id(object): (object, pointer, place), while the object lives
+# id(object): (object, pointer, place), while the object lives
+reachable: dict[int, tuple[weakref.ref, int, int]] = {}
 
 _INTERFACE_DTYPES = {
     "u1": "uint8",
@@ -87,26 +88,26 @@ def describe(tensors: Sequence[Any]) -> tuple[list, list[int]]:
     """
     keys: list = []
     pointers: list[int] = []
-    torch_tensor = _torch_tensor
+    add_key, add_pointer, torch_tensor = keys.append, pointers.append, _torch_tensor
     for tensor in tensors:
         if tensor is None:
-            keys.append(None)
-            pointers.append(0)
+            add_key(None)
+            add_pointer(0)
             continue
         kind = type(tensor)
         if kind is torch_tensor:
             try:
-                keys.append((tensor.dtype, tensor.shape, tensor.stride(), tensor.device))
-                pointers.append(tensor.data_ptr())
+                add_key((tensor.dtype, tensor.shape, tensor.stride(), tensor.device))
+                add_pointer(tensor.data_ptr())
             except RuntimeError as error:  # a sparse or otherwise unreadable tensor
                 raise TypeError(f"a torch tensor cannot be read: {error}") from None
         elif kind is DeviceArray:
-            keys.append(tensor.key)
-            pointers.append(tensor.pointer)
+            add_key(tensor.key)
+            add_pointer(tensor.pointer)
         else:
             key, pointer = _describe_other(tensor)
-            keys.append(key)
-            pointers.append(pointer)
+            add_key(key)
+            add_pointer(pointer)
     return keys, pointers
 
 
@@ -204,7 +205,7 @@ def _require_place(label: str, tensor: Any, pointer: int, shape: tuple[int, ...]
 
 def place(tensor: Any, pointer: int) -> int | None:
     """The device of a pointer, HOST, or None when no device reaches it. Asked of HIP once per object and pointer."""
-    known = _reachable.get(id(tensor))
+    known = reachable.get(id(tensor))
     if known is not None and known[1] == pointer and known[0]() is tensor:
         return known[2]
     found = hip.driver().pointer(pointer)
@@ -215,7 +216,7 @@ def place(tensor: Any, pointer: int) -> int | None:
         return None  # mapped at another address: passing ours would be wrong
     key = id(tensor)
     with contextlib.suppress(TypeError):  # not weakly referable: asked again at each call
-        _reachable[key] = (weakref.ref(tensor, lambda _, key=key: _reachable.pop(key, None)), pointer, device)
+        reachable[key] = (weakref.ref(tensor, lambda _, key=key: reachable.pop(key, None)), pointer, device)
     return device
 
 

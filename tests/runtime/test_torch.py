@@ -1,0 +1,206 @@
+"""torch: tensors, operators, torch.compile, streams.
+
+torch's tensors here are on the CPU, in memory that the emulator calls device-accessible (GFX950_EMU_ALL_HOST_MEMORY); its GPU streams are
+tested with a stand-in.
+"""
+
+import pytest
+
+ALL_HOST = {"GFX950_EMU_ALL_HOST_MEMORY": "1", "GFX950_EMU_STRICT": None}
+PREAMBLE = """
+        import torch
+        import numpy as np
+        import paged_attn_runtime as par
+        from tests.reference.compare import compare
+        from tests.runtime.scenario import Call, expected, hip_synchronize, problem
+        def tensors(fp8=torch.uint8, **options):
+            p = problem(**options)
+            t = lambda a: torch.from_numpy(np.array(a))
+            caches = [t(a).view(fp8) for a in (p.q, p.k_cache, p.v_cache)]
+            metadata = {"cu_seqlens_q": t(p.cu_seqlens_q), "seqlens_k": t(p.lengths_k), "block_table": t(p.block_table())}
+            return caches, metadata
+        def scales(names=("q_descale", "k_descale", "v_descale")):
+            return {name: getattr(problem(), name) for name in names}
+        BOUNDS = {"max_seqlen_q": problem().max_seqlen_q, "max_seqlen_k": problem().max_seqlen_k}
+        SCALE = problem().softmax_scale
+        def verify(out, lse=None):
+            hip_synchronize()
+            assert out.dtype is torch.bfloat16
+            verdict = compare(expected(), out.double().numpy(), None if lse is None else lse.double().numpy())
+            assert verdict.ok, str(verdict)
+"""
+
+
+@pytest.fixture(autouse=True)
+def needs_torch():
+    pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("fp8", ["uint8", "float8_e4m3fn"])
+def test_tensors(fresh_process, emulated, fp8):
+    program = f"""
+        (q, k, v), metadata = tensors(torch.{fp8})
+        out = torch.zeros(len(q), 4, 128, dtype=torch.bfloat16)
+        lse = torch.zeros(4, len(q))
+        assert par.paged_prefill(q, k, v, **metadata, **BOUNDS, **scales(), softmax_scale=SCALE, out=out, lse=lse) is out
+        verify(out, lse)
+        out, lse = par.paged_prefill(q, k, v, **metadata, **BOUNDS, **scales(), softmax_scale=SCALE, return_lse=True)
+        assert isinstance(out, torch.Tensor) and isinstance(lse, torch.Tensor)
+        verify(out, lse)
+        """
+    fresh_process(PREAMBLE + program, **ALL_HOST)
+
+
+def test_descale_tensors_views_and_plans(fresh_process, emulated):
+    program = """
+        from tests.runtime.scenario import make_plan
+        (q, k, v), metadata = tensors()
+        pool = torch.full((k.shape[0], 2, *k.shape[1:]), 0x7F, dtype=torch.uint8)
+        pool[:, 1] = k
+        on_device = {name: torch.tensor(value) for name, value in scales().items()}
+        out = torch.zeros(len(q), 4, 128, dtype=torch.bfloat16)
+        for check in (True, True, False):
+            out.zero_()
+            make_plan().run(q, pool[:, 1], v, **metadata, **on_device, out=out, check=check)
+            verify(out)
+        """
+    fresh_process(PREAMBLE + program, **ALL_HOST)
+
+
+def test_memory_that_the_device_cannot_reach_is_refused(fresh_process, emulated):
+    program = """
+        (q, k, v), metadata = tensors()
+        try:
+            par.paged_prefill(q, k, v, **metadata, **BOUNDS, **scales())
+        except ValueError as error:
+            print(error)
+        """
+    text = fresh_process(PREAMBLE + program, GFX950_EMU_STRICT=None)
+    assert "q is host memory that the device cannot reach" in text and "q = q.to('cuda')" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("q = q.to(torch.float16)", "TypeError: q is float16; allowed: float8_e4m3fn, uint8"),
+        ("q = q.view(torch.float8_e5m2)", "TypeError: q is float8_e5m2"),
+        ("k = k.view(torch.float8_e4m3fnuz)", "TypeError: k_cache is float8_e4m3fnuz"),
+        ("q = q.to('meta')", "TypeError: q is on meta; allowed: a GPU"),
+        ("q = q.float().to_sparse()", "TypeError: "),
+        ("q = q[:, :, ::2]", "ValueError: "),
+        ("q = q.transpose(0, 1)", "ValueError: "),
+        (
+            "metadata['block_table'] = metadata['block_table'].double()",
+            "TypeError: block_table is float64; allowed: int32, int64",
+        ),
+        ("metadata['seqlens_k'] = metadata['seqlens_k'].long()", "seqlens_k = seqlens_k.to(torch.int32)"),
+    ],
+)
+def test_refusals(fresh_process, emulated, change, said):
+    program = f"""
+        (q, k, v), metadata = tensors()
+        {change}
+        try:
+            par.paged_prefill(q, k, v, **metadata, **BOUNDS, **scales())
+        except (TypeError, ValueError) as error:
+            print(type(error).__name__, error, sep=": ")
+        """
+    assert said in fresh_process(PREAMBLE + program, **ALL_HOST)
+
+
+def test_operators_pass_opcheck(fresh_process, emulated):
+    program = """
+        (q, k, v), metadata = tensors()
+        args = (q, k, v, metadata["cu_seqlens_q"], BOUNDS["max_seqlen_q"], BOUNDS["max_seqlen_k"])
+        keywords = {"seqlens_k": metadata["seqlens_k"], "block_table": metadata["block_table"], "softmax_scale": SCALE}
+        keywords |= {"q_descale": torch.tensor([0.5]), "k_descale_value": 2.0, "v_descale_value": 0.25}
+        torch.library.opcheck(torch.ops.paged_attn.prefill.default, args, keywords)
+        torch.library.opcheck(torch.ops.paged_attn.prefill_with_lse.default, args, keywords)
+        out, lse = torch.zeros(len(q), 4, 128, dtype=torch.bfloat16), torch.zeros(4, len(q))
+        torch.library.opcheck(torch.ops.paged_attn.prefill_out.default, (out, lse, *args), keywords)
+        torch.library.opcheck(torch.ops.paged_attn.prefill_out.default, (out, None, *args), keywords)
+        verify(torch.ops.paged_attn.prefill(*args, **keywords))
+        verify(*torch.ops.paged_attn.prefill_with_lse(*args, **keywords))
+        torch.ops.paged_attn.prefill_out(out, lse, *args, **keywords)
+        verify(out, lse)
+        """
+    fresh_process(PREAMBLE + program, **ALL_HOST)
+
+
+def test_torch_compile_has_no_graph_break(fresh_process, emulated):
+    program = """
+        (q, k, v), metadata = tensors()
+        keywords = {"seqlens_k": metadata["seqlens_k"], "block_table": metadata["block_table"], "softmax_scale": SCALE}
+        keywords |= {"q_descale_value": 0.5, "k_descale_value": 2.0, "v_descale_value": 0.25}
+        def layer(q, k, v, cu):
+            out = torch.ops.paged_attn.prefill(q, k, v, cu, BOUNDS["max_seqlen_q"], BOUNDS["max_seqlen_k"], **keywords)
+            return out + 0
+        def into(out, q, k, v, cu):
+            torch.ops.paged_attn.prefill_out(out, None, q, k, v, cu, BOUNDS["max_seqlen_q"], BOUNDS["max_seqlen_k"], **keywords)
+            return out * 1
+        cu = metadata["cu_seqlens_q"]
+        verify(torch.compile(layer, fullgraph=True, backend="aot_eager")(q, k, v, cu))
+        out = torch.zeros(len(q), 4, 128, dtype=torch.bfloat16)
+        verify(torch.compile(into, fullgraph=True, backend="aot_eager")(out, q, k, v, cu))
+        verify(out)
+        assert torch._dynamo.explain(layer)(q, k, v, cu).graph_break_count == 0
+        """
+    fresh_process(PREAMBLE + program, **ALL_HOST)
+
+
+STANDIN = """
+        from hip import hip
+        import paged_attn_runtime as par
+        from tests.runtime import torch_standin
+        from tests.runtime.scenario import Call, make_plan, new_stream
+        stream = new_stream()
+        torch = torch_standin.install(lambda device: int(stream) + device, raw={raw})
+        call = Call()
+        call.tensors = [torch_standin.tensor(torch, a) for a in call.tensors]
+        call.keywords = {{k: torch_standin.tensor(torch, v) if isinstance(v, par.DeviceArray) else v for k, v in call.keywords.items()}}
+        out = torch_standin.tensor(torch, call.out)
+        lse = torch_standin.tensor(torch, call.lse)
+"""
+DELAYED = {"GFX950_EMU_STREAM_DELAY_US": "20000", "GFX950_EMU_STRICT": None}
+
+
+@pytest.mark.parametrize("raw", [True, False])
+@pytest.mark.parametrize("launch", ["call.prefill(out=out, lse=lse)", "call.run(make_plan(), out=out, lse=lse)"])
+def test_torchs_current_stream_is_the_default(fresh_process, emulated, raw, launch):
+    program = f"""
+        {launch}
+        assert hip.hipStreamQuery(stream)[0] == hip.hipError_t.hipErrorNotReady
+        assert hip.hipStreamSynchronize(stream)[0] == 0
+        call.verify()
+        """
+    fresh_process(STANDIN.format(raw=raw) + program, **DELAYED)
+
+
+def test_a_torch_stream_is_honoured_and_outputs_are_made_on_it(fresh_process, emulated):
+    program = """
+        class Stream:
+            cuda_stream = int(new_stream())
+        made, made_lse = call.prefill(out=None, lse=None, return_lse=True, stream=Stream())
+        assert hip.hipStreamSynchronize(Stream.cuda_stream)[0] == 0
+        call.verify(made.array, made_lse.array)
+        handle = Stream.cuda_stream
+        assert torch_standin.CALLS == [
+            ("stream", handle), ("full", (26, 4, 128), 0.0, "bfloat16"), ("stream", handle), ("full", (4, 26), float("-inf"), "float32")
+        ], torch_standin.CALLS
+        """
+    fresh_process(STANDIN.format(raw=True) + program, **DELAYED)
+
+
+def test_a_worker_forked_after_torch_used_the_device_is_told(fresh_process, emulated):
+    program = """
+        import sys, types
+        import paged_attn_runtime as par
+        torch = types.ModuleType("torch")
+        torch.cuda = types.SimpleNamespace(_is_in_bad_fork=lambda: True)
+        sys.modules["torch"] = torch
+        try:
+            par.warmup()
+        except par.HipError as error:
+            print(error)
+        """
+    assert fresh_process(program).startswith("ForkedProcess: this process was forked after torch had used HIP")
