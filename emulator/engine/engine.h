@@ -4,6 +4,7 @@
 // Refuses: launches whose sizes the hardware would refuse. Never throws, never aborts.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -66,7 +67,8 @@ struct Settings {
   unsigned threads = 0;  // 0: all cores
   unsigned reports_kept = 16;
   uint64_t max_instructions = 1ull << 33;  // of one wave: the runaway guard
-  static Settings from_environment();
+  const std::atomic<bool>* stop = nullptr;      // set by another thread: the launch ends with ErrorCode::Runaway soon
+  static Settings from_environment();           // reads the environment at every call
 };
 
 struct LaunchRequest {

@@ -61,13 +61,15 @@ class Memory {
 
   // The live allocation that contains the address.
   std::optional<Allocation> find(const void* pointer) const;
+  // Whether device memory may ever live at the address (allocated, freed or not yet used): no host program may touch it itself.
+  bool owns(const void* pointer) const { return arena_of(reinterpret_cast<uintptr_t>(pointer)) != nullptr; }
   // What lies at an address, in words: "12 bytes past the end of a device allocation of 4096 bytes at 0x...", "in memory freed ...".
   std::string describe(uintptr_t address) const;
   MemoryStatistics statistics() const;
   // Bytes that live on one device (MemoryKind::Device and Managed), for hipMemGetInfo.
   size_t live_bytes(int device) const;
 
-  // Written-bytes shadow (one bit a byte, kept only while tracking is on: GFX950_EMU_STRICT=1 at first use, or set_tracking).
+  // Written-bytes shadow (one bit a byte, always, unless set_tracking(false)).
   void set_tracking(bool on) { tracking_ = on; }
   bool tracking() const { return tracking_; }
   void mark_written(const void* pointer, size_t size);

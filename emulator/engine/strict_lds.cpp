@@ -1,0 +1,174 @@
+// Strict mode's view of LDS: races between waves, bytes nobody wrote, DMA in flight; and the reports themselves.
+//
+// Barriers cut a workgroup's time into epochs. An access is open from its issue to the wait that covers it; it counts in every epoch in
+// which it is open. Two accesses of different waves to a byte in one epoch, one of them a write, race.
+#include <algorithm>
+#include <utility>
+
+#include "engine/launch.h"
+#include "engine/strict.h"
+
+
+namespace gfx950 {
+
+StrictWorkgroup::StrictWorkgroup(Launch& launch, Workgroup& group) : launch_(launch), group_(group) {
+  waves_.resize(launch.waves_per_group);
+  bytes_.resize(launch.lds_bytes);
+}
+
+void StrictWorkgroup::start() {
+  for (StrictWave& w : waves_) {
+    w.queue.clear();
+    w.refresh();
+  }
+  std::fill(bytes_.begin(), bytes_.end(), ByteState{});
+  epoch_ = 1;
+}
+
+uint32_t StrictWorkgroup::number(const Instruction* i) {
+  for (size_t n = 0; n < instructions_.size(); ++n)
+    if (instructions_[n] == i) return static_cast<uint32_t>(n);
+  instructions_.push_back(i);
+  return static_cast<uint32_t>(instructions_.size() - 1);
+}
+
+void StrictWorkgroup::report(Wave& w, const Instruction& i, ReportKind kind, const std::string& detail, int lane, uint64_t address, uint32_t size, const Instruction* issued) {
+  ++total_;
+  // One report for a place (and the place it conflicts with) in a workgroup; the rest is counted.
+  for (const Report& r : reports_)
+    if (r.kind == kind && r.pc == i.pc && r.issued_pc == (issued ? issued->pc : 0)) return;
+  if (reports_.size() >= launch_.settings->reports_kept) return;
+  Report r;
+  r.kind = kind;
+  r.kernel = launch_.kernel->name;
+  r.instruction = i.text;
+  r.detail = detail;
+  r.pc = i.pc;
+  r.kernel_pc = i.pc - launch_.kernel->entry;
+  r.workgroup = group_.id;
+  r.wave = w.index;
+  r.lane = lane;
+  r.address = address;
+  r.size = size;
+  if (issued) {
+    r.issued_pc = issued->pc;
+    r.issued_instruction = issued->text;
+  }
+  reports_.push_back(std::move(r));
+}
+
+std::vector<Report> StrictWorkgroup::take_reports(uint64_t& total) {
+  total = total_;
+  total_ = 0;
+  return std::exchange(reports_, {});
+}
+
+// f(lane, begin, size) for each range of LDS bytes; false from f ends it.
+template <class F> void StrictWorkgroup::each_range(Wave&, const VectorAccess& a, F f) {
+  for (int l = 0; l < 64; ++l) {
+    if (!(a.exec >> l & 1)) continue;
+    if (a.action == Action::Dma) {
+      const uint64_t at = a.lds_base + static_cast<uint64_t>(l) * a.lds_stride;
+      if (at + a.bytes <= bytes_.size() && !f(l, at, a.bytes)) return;
+      continue;
+    }
+    for (int part = 0; part < a.parts; ++part) {
+      const uint64_t at = a.address[l] + (part ? static_cast<int64_t>(a.second) : 0);
+      if (at + a.bytes <= bytes_.size() && !f(l, at, a.bytes)) return;
+    }
+  }
+}
+
+void StrictWorkgroup::touch_lds(Wave& w, const VectorAccess& a, bool first) {
+  const bool write = a.action != Action::Load, dma = a.action == Action::Dma;
+  const uint16_t me = static_cast<uint16_t>(1u << w.index);
+  const uint32_t here = number(a.inst), epoch = epoch_;
+  bool racy = false, flying = false;
+  int race_lane = 0, flying_lane = 0;
+  uint64_t race_at = 0, flying_at = 0;
+  uint32_t other = 0;
+  each_range(w, a, [&](int lane, uint64_t at, uint32_t size) {
+    for (uint32_t n = 0; n < size; ++n) {
+      ByteState& b = bytes_[at + n];
+      if (b.epoch != epoch) {
+        b.epoch = epoch;
+        b.readers = b.writers = 0;
+      }
+      const uint16_t others_write = b.writers & static_cast<uint16_t>(~me);
+      const uint16_t others_read = write ? b.readers & static_cast<uint16_t>(~me) : 0;
+      if ((others_write | others_read) && !racy) {
+        racy = true;
+        race_lane = lane;
+        race_at = at + n;
+        other = others_write ? b.last_write : b.last_read;
+      }
+      if (first && b.in_flight && !dma && !flying && w.strict->dma) {
+        flying = true;
+        flying_lane = lane;
+        flying_at = at + n;
+      }
+      if (write) {
+        b.writers |= me;
+        b.last_write = here;
+        if (first && !dma) b.written = 1;
+        if (first && dma && b.in_flight < 255) ++b.in_flight;
+      } else {
+        b.readers |= me;
+        b.last_read = here;
+      }
+    }
+    return true;
+  });
+  if (racy)
+    report(w, *a.inst, ReportKind::LdsRace, std::string(write ? "writes" : "reads") + " a byte of LDS that another wave " + "accesses with no barrier (and wait before it) between", race_lane, race_at, a.bytes,
+           instructions_[other]);
+  if (flying) {  // only when the DMA is this wave's own: another wave's is a race
+    for (const Pending& p : w.strict->queue) {
+      if (!p.vector || p.vector->action != Action::Dma) continue;
+      const VectorAccess& d = *p.vector;
+      bool covers = false;
+      for (int l = 0; l < 64; ++l) {
+        const uint64_t at = d.lds_base + static_cast<uint64_t>(l) * d.lds_stride;
+        covers |= (d.exec >> l & 1) && flying_at >= at && flying_at < at + d.bytes;
+      }
+      if (!covers) continue;
+      report(w, *a.inst, ReportKind::MissingWait, std::string(write ? "writes" : "reads") + " LDS that a DMA still in flight will write (no s_waitcnt vmcnt covers it)", flying_lane, flying_at, a.bytes,
+             p.inst);
+      break;
+    }
+  }
+}
+
+void StrictWorkgroup::close_dma(const VectorAccess& a) {
+  Wave& any = *group_.waves[0];
+  each_range(any, a, [&](int, uint64_t at, uint32_t size) {
+    for (uint32_t n = 0; n < size; ++n) {
+      ByteState& b = bytes_[at + n];
+      b.written = 1;
+      if (b.in_flight) --b.in_flight;
+    }
+    return true;
+  });
+}
+
+void StrictWorkgroup::check_written(Wave& w, const VectorAccess& a) {
+  each_range(w, a, [&](int lane, uint64_t at, uint32_t size) {
+    for (uint32_t n = 0; n < size; ++n)
+      if (!bytes_[at + n].written) {
+        report(w, *a.inst, ReportKind::UnwrittenLds, "nobody wrote this byte of LDS", lane, at + n, a.bytes);
+        return false;
+      }
+    return true;
+  });
+}
+
+void StrictWorkgroup::barrier() {
+  ++epoch_;
+  for (Wave* w : group_.waves)
+    for (const Pending& p : waves_[w->index].queue) {
+      if (!p.vector || !p.vector->bytes) continue;
+      if (p.vector->space == Space::Lds || p.vector->action == Action::Dma) touch_lds(*w, *p.vector, false);
+    }
+}
+
+}  // namespace gfx950
