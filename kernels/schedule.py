@@ -91,11 +91,11 @@ def run(pipe: phases.Pipeline, state, main_tiles, second_group):
     """All tiles; `main_tiles` of them need no mask and leave AHEAD more behind them."""
     traits, cache = pipe.traits, pipe.cache
     last = pipe.tiles - 1
-    for tile in range(AHEAD):
-        number = fx.min(fx.Int32(tile), last)
-        page_id = loads.load_page_id(traits, cache, number)
-        loads.stage_tile(traits, cache, pipe.lds, state.stages[tile], number, page_id)
+    numbers = [fx.min(fx.Int32(tile), last) for tile in range(AHEAD)]
+    page_ids = [loads.load_page_id(traits, cache, number) for number in numbers]
     state.page_id = loads.load_page_id(traits, cache, fx.Int32(AHEAD))
+    for stage, number, page_id in zip(state.stages, numbers, page_ids):
+        loads.stage_tile(traits, cache, pipe.lds, stage, number, page_id)
     isa.wait_loads((AHEAD - 1) * traits.loads.tile)
     isa.barrier()
     control.when(second_group, isa.bare_barrier)
