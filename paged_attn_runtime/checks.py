@@ -196,7 +196,7 @@ def _disjoint(view: View, inner_bytes: int) -> None:
     """No two rows of an output share a byte (an expanded tensor would)."""
     reach = inner_bytes
     for stride, size in sorted((_stride(view, axis), view.shape[axis]) for axis in range(len(view.shape) - 1)):
-        if size > 1 and stride < reach and view.size_is_not_zero:
+        if size > 1 and stride < reach and view.has_elements:
             raise ValueError(
                 f"{view.label} has overlapping rows (shape {view.shape}, byte strides {view.strides}); allowed: each "
                 f"row in memory of its own"
@@ -313,7 +313,7 @@ def _inner(view: View, dimensions: int) -> None:
     """The last `dimensions` are packed. A dimension of one element may have any stride."""
     packed = packed_strides(view.shape[-dimensions:], view.item_bytes)
     for size, stride, wanted in zip(view.shape[-dimensions:], view.strides[-dimensions:], packed):
-        if size > 1 and stride != wanted and view.size_is_not_zero:
+        if size > 1 and stride != wanted and view.has_elements:
             raise ValueError(
                 f"{view.label} has byte strides {view.strides} with shape {view.shape}; the last {dimensions} must be "
                 f"packed, {packed}: "
@@ -329,7 +329,7 @@ def _stride(view: View, axis: int) -> int:
 def _two_strides(view: View, first: str, first_axis: int, second: str, second_axis: int) -> dict[str, int]:
     strides = {first: _stride(view, first_axis), second: _stride(view, second_axis)}
     for name, stride in strides.items():
-        if (stride % ALIGNMENT or stride < 0) and view.size_is_not_zero:
+        if (stride % ALIGNMENT or stride < 0) and view.has_elements:
             raise ValueError(
                 f"{view.label} has byte strides {view.strides}; {name} must be a multiple of {ALIGNMENT} and not "
                 f"negative: "

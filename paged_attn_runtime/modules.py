@@ -77,6 +77,8 @@ def check_device(driver: hip.Driver, device: int) -> None:
     """Whether a device can run these objects: by its architecture's name, since partitions differ in everything
     else.
     """
+    if type(device) is not int:
+        raise TypeError(f"device is {device!r}; wanted an ordinal, an int")
     count = driver.device_count()
     if not 0 <= device < count:
         raise ValueError(f"device is {device}; this process has {count} device{'s' * (count != 1)}, numbered from 0")

@@ -69,7 +69,10 @@ def paged_prefill(
         stream = stream_handle(stream)
     keys, pointers = describe(tensors)
     key = (tuple(keys), max_seqlen_q, max_seqlen_k, kv_layout, page_size, batch_policy)
-    prepared = _memo.get(key)
+    try:
+        prepared = _memo.get(key)
+    except TypeError:  # something in it cannot be hashed, and the checks will say what
+        prepared = None
     if prepared is None:
         limits = Limits(bound("max_seqlen_q", max_seqlen_q), bound("max_seqlen_k", max_seqlen_k))
         prepared = _remember(key, _first(tensors, limits, page_size, kv_layout, batch_policy, stream))

@@ -103,7 +103,9 @@ def check_call(
 def choose(catalogue: Catalogue, geometry: Geometry, limits: Limits, batch_policy: str | None) -> VariantEntry:
     """The manifest entry for a batch: of the caller's policy, or of the one that the manifest's rules give."""
     family = (geometry.head_dim, geometry.v_head_dim, geometry.page_size, geometry.kv_layout)
-    wanted = Variant(*family, batch_policy=batch_policy or "single")  # ValueError: no kernel is written for this
+    wanted = Variant(
+        *family, batch_policy="single" if batch_policy is None else batch_policy
+    )  # ValueError: no kernel is written for this
     if batch_policy is None:
         quantities = quantities_of(geometry, limits, None)
         entry, why = catalogue.select(*family, quantities), f"by the manifest's rules from {quantities}"
@@ -132,9 +134,7 @@ def prepare(
 ) -> Prepared:
     driver = hip.driver()
     device = geometry.device if geometry.device != HOST else driver.current_device()
-    host_slots = tuple(
-        POINTERS.index(name) for name, v in views.items() if v.kind == "torch_cpu" and v.size_is_not_zero
-    )
+    host_slots = tuple(POINTERS.index(name) for name, v in views.items() if v.kind == "torch_cpu" and v.has_elements)
     placement = Placement(device, host_slots, _stream_of(views), views["q"].kind.startswith("torch"))
     kernel = loaded_kernel(catalogue, entry, device, placement.default_stream() if stream is None else stream)
     return Prepared(kernel, geometry, limits, placement)

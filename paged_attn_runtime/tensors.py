@@ -36,7 +36,7 @@ class View:
     read_only: bool = False
 
     @property
-    def size_is_not_zero(self) -> bool:
+    def has_elements(self) -> bool:
         return 0 not in self.shape
 
 
@@ -216,7 +216,7 @@ def place(tensor: Any, pointer: int) -> int | None:
         return None  # mapped at another address: passing ours would be wrong
     key = id(tensor)
     with contextlib.suppress(TypeError):  # not weakly referable: asked again at each call
-        reachable[key] = (weakref.ref(tensor, lambda _, key=key: reachable.pop(key, None)), pointer, device)
+        reachable[key] = (weakref.ref(tensor, lambda _, key=key, pop=reachable.pop: pop(key, None)), pointer, device)
     return device
 
 

@@ -5,7 +5,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import paged_attn_runtime as par
-
 from tests.reference.compare import compare
 from tests.reference.paged import from_bf16
 

@@ -34,8 +34,9 @@ def flags(data):
 
 
 def kernarg_size_of_descriptor(data):
-    from elftools.elf.elffile import ELFFile
     import io
+
+    from elftools.elf.elffile import ELFFile
 
     elf = ELFFile(io.BytesIO(bytes(data)))
     symbol = elf.get_section_by_name(".dynsym").get_symbol_by_name(f"{NAME}.kd")[0]
