@@ -3,7 +3,7 @@
 For debugging, and slow: each call waits for its stream and copies lengths and page tables to the host. It finds what
 only device memory can tell, and is the first thing to try when results are garbage. Refuses as a ValueError that
 names the argument, the index and the value: lengths that run backwards or past the bounds, page ids outside the cache
-(token ids passed as page ids among them), a page table too short for its lengths, descales that are not finite, and
+(token ids passed as page ids among them), a page table too short for its lengths, descales that are negative or not finite, and
 pointers that HIP does not know.
 """
 
@@ -56,8 +56,8 @@ def check_metadata(prepared: Prepared, tensors: Sequence[Any], pointers: Sequenc
         for name in ("q_descale", "k_descale", "v_descale"):
             if address[name]:
                 value = _read(address[name], 1, "f")[0]
-                if not math.isfinite(value):
-                    raise ValueError(f"{name} holds {value}; allowed: a finite float32")
+                if not 0 <= value < math.inf:
+                    raise ValueError(f"{name} holds {value}; allowed: a finite float32, not negative")
     for b, (new, keys) in enumerate(zip(rows, lengths)):
         if keys > prepared.limits.max_seqlen_k:
             raise ValueError(

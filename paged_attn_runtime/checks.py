@@ -18,6 +18,7 @@ from .variant import KV_LAYOUTS, PAGE_LAYOUT
 ALIGNMENT = 16  # bytes: the kernels move q, k, v and out in pieces of 16
 VECTOR = 16  # elements in the innermost dimension of vectorized_5d
 INT32_MAX = 2**31 - 1
+LINEAR_PAGE_STRIDE_MAX = 2**32 - 16  # those kernels multiply 32-bit ids by 32-bit strides
 FP8 = ("float8_e4m3fn", "uint8")
 BF16 = ("bfloat16", "uint16", "void16")
 PAGE_ID_BYTES = {"int32": 4, "int64": 8}
@@ -150,6 +151,8 @@ def _linear(k: View, v: View) -> tuple:
         _inner(view, 1)
     strides = _two_strides(k, "k_page_stride", 0, "k_head_stride", heads["k_cache"])
     strides |= _two_strides(v, "v_page_stride", 0, "v_head_stride", heads["v_cache"])
+    for name in ("k_page_stride", "v_page_stride"):
+        _at_most(strides[name], LINEAR_PAGE_STRIDE_MAX, f"bytes between the pages of a linear cache ({name})")
     return 1, k.shape[-1], v.shape[-1], k.shape[0], v.shape[0], k.shape[-2], v.shape[-2], strides
 
 

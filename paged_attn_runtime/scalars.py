@@ -48,13 +48,13 @@ def refuse_unserved(function: str, options: dict[str, Any]) -> None:
 
 
 def number(label: str, value: Any) -> float:
-    """A finite float32 as a Python float."""
+    """A finite float32 that is not negative, as a Python float: the kernels' running maximum relies on the sign."""
     if type(value) is not float:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise TypeError(f"{label} is {value!r}; wanted a number")
         value = float(value)
-    if not -FLOAT32_MAX <= value <= FLOAT32_MAX:
-        raise ValueError(f"{label} is {value}; allowed: a finite float32")
+    if not 0.0 <= value <= FLOAT32_MAX:
+        raise ValueError(f"{label} is {value}; allowed: a finite float32, not negative")
     return value
 
 

@@ -84,7 +84,7 @@ def test_csr(change, said):
 
 
 def test_descales_that_are_not_finite():
-    with pytest.raises(ValueError, match="k_descale holds nan; allowed: a finite float32"):
+    with pytest.raises(ValueError, match="k_descale holds nan; allowed: a finite float32, not negative"):
         Call().prefill(k_descale=put([np.nan], np.float32))
 
 

@@ -240,6 +240,10 @@ VALUE_ERRORS = [
     ),
     (call(seqlens_k=tensor("seqlens_k", (BATCH + 1,), "int32")), r"seqlens_k has 4 elements; wanted \[B\], here 3"),
     (call(seqlens_k=tensor("seqlens_k", (BATCH,), "int32", strides=(8,))), "seqlens_k has byte strides"),
+    (
+        linear(k_cache=tensor("k_cache", (PAGES, 2, DIM), "uint8", strides=(2**32, DIM, 1))),
+        r"4294967296 bytes between the pages of a linear cache \(k_page_stride\); allowed: at most",
+    ),
     (call(seqlens_k=None), "block_table is given without seqlens_k"),
     (
         call(block_table=None),
