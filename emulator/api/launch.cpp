@@ -108,7 +108,7 @@ std::vector<std::byte> pack_arguments(const Function& function, void** kernel_pa
   }
   for (size_t i = 0; i < function.explicit_args.size(); ++i) {
     const KernelArgument& argument = *function.explicit_args[i];
-    if (!kernel_params[i]) throw Failure(hipErrorInvalidValue, text("kernel ", function.kernel->name, ": kernelParams[", i, "] (", argument.name, ") is null"));
+    if (!kernel_params[i]) throw Failure(hipErrorInvalidValue, text("kernel ", function.kernel->name, ": kernelParams[", i, "]", argument.name.empty() ? "" : text(" (", argument.name, ")"), " is null"));
     std::memcpy(kernarg.data() + argument.offset, kernel_params[i], argument.size);
   }
   return kernarg;

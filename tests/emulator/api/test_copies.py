@@ -53,7 +53,12 @@ def test_2d(hip):
 
 @pytest.mark.parametrize(
     ("call", "value", "expected"),
-    [("hipMemset", 0x1FF, b"\xff" * 8), ("hipMemsetD8", 5, b"\5" * 8), ("hipMemsetD16", 0x102, b"\2\1" * 8), ("hipMemsetD32", 0x1020304, b"\4\3\2\1" * 8)],
+    [
+        ("hipMemset", 0x1FF, b"\xff" * 8),
+        ("hipMemsetD8", 5, b"\5" * 8),
+        ("hipMemsetD16", 0x102, b"\2\1" * 8),
+        ("hipMemsetD32", 0x1020304, b"\4\3\2\1" * 8),
+    ],
 )
 def test_fills(hip, device, call, value, expected):
     hip.ok(call, device, value, 8)
@@ -88,7 +93,10 @@ def test_freed_memory_on_the_host_side(hip, device):
     hip.ok("hipFree", stale)
     code, text = hip.error("hipMemcpy", stale, device, 8, DEVICE_TO_HOST)
     assert code == "hipErrorInvalidValue"
-    assert text == f"the destination {stale:#x} is byte 0 of a device allocation of 64 bytes at {stale:#x}, which was freed"
+    assert (
+        text
+        == f"the destination {stale:#x} is byte 0 of a device allocation of 64 bytes at {stale:#x}, which was freed"
+    )
 
 
 def test_unmapped_host_memory(hip, device):

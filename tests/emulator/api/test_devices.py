@@ -32,7 +32,18 @@ def test_old_properties_have_the_old_layout(hip):
 
 @pytest.mark.parametrize(
     ("attribute", "value"),
-    [(63, 256), (87, 64), (56, 1024), (74, 163840), (23, 9), (61, 5), (29, 2147483647), (88, 1), (10018, 8), (10002, 163840)],
+    [
+        (63, 256),
+        (87, 64),
+        (56, 1024),
+        (74, 163840),
+        (23, 9),
+        (61, 5),
+        (29, 2147483647),
+        (88, 1),
+        (10018, 8),
+        (10002, 163840),
+    ],
 )
 def test_attribute(hip, attribute, value):
     assert hip.get("hipDeviceGetAttribute", attribute, 0, of=ctypes.c_int) == value
