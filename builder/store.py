@@ -6,8 +6,9 @@
     prebuilt/.build/logs/       NAME.log: what the compiler printed, where it printed anything
     prebuilt/.build/work-*      of a running build, or left by a killed one; removed when the next build starts
 
-Every file is written aside, synced and renamed. An object's NAME.json is renamed last, and names the digest of the object: whatever
-moment a build is killed at, what is found later is either whole or not used.
+Every file is written aside and renamed. An object's NAME.json is renamed last, and names the digest of the object: whatever moment
+a build is killed at, what is found later is either whole or not used. Nothing is synced to the disk: after a power cut a file may
+be empty, which its digest tells, and the next build mends.
 """
 
 from __future__ import annotations
@@ -113,9 +114,7 @@ class Store:
         for name, data in objects.items():
             write_file(folder / name, data)
         write_file(folder / MANIFEST_NAME, text.encode())
-        _sync_folder(folder)
         _exchange(folder, self.published, aside=work / "replaced")
-        _sync_folder(self.published.parent)
 
 
 def _whole(entry: VariantEntry, path: Path) -> Iterator[tuple[VariantEntry, bytes]]:
@@ -125,25 +124,15 @@ def _whole(entry: VariantEntry, path: Path) -> Iterator[tuple[VariantEntry, byte
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Writes a file aside, syncs it and renames it into place. On an error, a full disk say, the old file is as it was."""
+    """Writes a file aside and renames it into place. On an error, a full disk say, the old file is as it was."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(aside, "wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
         os.replace(aside, path)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _exchange(new: Path, place: Path, aside: Path) -> None:
