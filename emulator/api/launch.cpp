@@ -56,8 +56,11 @@ void check_arguments(const Function& function, void** kernel_params, void** extr
   }
 }
 
-hipError_t code_of(ErrorCode code) {
-  switch (code) {
+// A bad address is hipErrorIllegalAddress in strict mode, too, where it comes as a report among others.
+hipError_t code_of(const LaunchOutcome& outcome) {
+  for (const Report& report : outcome.reports)
+    if (report.kind == ReportKind::BadAddress) return hipErrorIllegalAddress;
+  switch (outcome.code) {
     case ErrorCode::None: return hipSuccess;
     case ErrorCode::InvalidLaunch: return hipErrorInvalidConfiguration;
     case ErrorCode::IllegalAddress: return hipErrorIllegalAddress;
@@ -148,9 +151,9 @@ Outcome KernelWork::run() const {
   request.kernarg = launch.kernarg;
   request.device = launch.function->device;
   LaunchOutcome outcome = gfx950::run(request, environment().engine);
-  if (outcome.code == ErrorCode::None) return {};
+  if (outcome.code == ErrorCode::None || exiting()) return {};  // at exit launches are stopped: no failure of theirs
   tell(outcome.text);
-  return {code_of(outcome.code), std::move(outcome.text)};
+  return {code_of(outcome), std::move(outcome.text)};
 }
 
 }  // namespace gfx950::api
