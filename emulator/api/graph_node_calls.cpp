@@ -11,7 +11,7 @@ WorkPointer kernel_work(const hipKernelNodeParams& p) {
   auto function = resolve_function(p.func);
   const Geometry geometry{p.gridDim, p.blockDim, p.sharedMemBytes};
   check_geometry(*function, geometry);
-  return std::make_shared<KernelWork>(Launch{function, geometry, pack_arguments(*function, p.kernelParams, p.extra)});
+  return std::make_shared<KernelWork>(Launch{function, geometry, pack_arguments(*function, p.kernelParams, p.extra), launch_settings()});
 }
 
 WorkPointer copy_work(const Copy& copy) {

@@ -81,6 +81,12 @@ void tell(const std::string& explanation) {
 
 }  // namespace
 
+Settings launch_settings() {
+  Settings settings = Settings::from_environment();
+  settings.stop = exit_flag();
+  return settings;
+}
+
 void check_geometry(const Function& function, const Geometry& g) {
   auto show = [](const dim3& d) { return text('(', d.x, ", ", d.y, ", ", d.z, ')'); };
   if (!g.grid.x || !g.grid.y || !g.grid.z) refuse_geometry(function, text("a grid of ", show(g.grid), " workgroups is empty"));
@@ -126,7 +132,7 @@ void launch(const char* name, const std::shared_ptr<Function>& function, const G
     check_arguments(*function, kernel_params, extra);
     return;
   }
-  issue(*stream, std::make_shared<KernelWork>(Launch{function, geometry, pack_arguments(*function, kernel_params, extra)}), name);
+  issue(*stream, std::make_shared<KernelWork>(Launch{function, geometry, pack_arguments(*function, kernel_params, extra), launch_settings()}), name);
 }
 
 KernelWork::KernelWork(Launch given) : launch(std::move(given)) {
@@ -150,7 +156,7 @@ Outcome KernelWork::run() const {
   request.dynamic_lds_bytes = g.dynamic_lds;
   request.kernarg = launch.kernarg;
   request.device = launch.function->device;
-  LaunchOutcome outcome = gfx950::run(request, environment().engine);
+  LaunchOutcome outcome = gfx950::run(request, launch.settings);
   if (outcome.code == ErrorCode::None || exiting()) return {};  // at exit launches are stopped: no failure of theirs
   tell(outcome.text);
   return {code_of(outcome), std::move(outcome.text)};

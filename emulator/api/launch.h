@@ -14,10 +14,13 @@ struct Geometry {
   uint32_t dynamic_lds = 0;
 };
 
+Settings launch_settings();
+
 struct Launch {
   std::shared_ptr<Function> function;
   Geometry geometry;
   std::vector<std::byte> kernarg;  // the explicit arguments at their offsets
+  Settings settings;               // strict mode, seed, ...: as the environment is at the call, in the caller's thread
 };
 
 void check_geometry(const Function& function, const Geometry& geometry);

@@ -3,9 +3,13 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string_view>
 
 #include "api/log.h"
 #include "api/queue.h"
@@ -61,7 +65,24 @@ std::vector<int> read_visible(int devices) {
   return visible;
 }
 
+// A misspelt setting would otherwise be taken for one that is off.
+void warn_of_unknown_settings() {
+  static constexpr const char* kKnown[] = {"ALL_HOST_MEMORY", "BANK_CONFLICTS", "CUS", "DEVICES", "LOG", "MAX_INSTRUCTIONS", "NULL", "REPORTS", "SEED", "STREAM_DELAY_US", "STRICT", "THREADS"};
+  constexpr std::string_view prefix = "GFX950_EMU_";
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view variable(*entry, std::strcspn(*entry, "="));
+    if (variable.substr(0, prefix.size()) != prefix) continue;
+    const auto is = [&](const char* name) { return variable.substr(prefix.size()) == name; };
+    if (std::any_of(std::begin(kKnown), std::end(kKnown), is)) continue;
+    std::string line = text("gfx950 emulator: ", variable, " is no setting; there are");
+    for (const char* name : kKnown) line += text(" ", prefix, name);
+    line += '\n';
+    [[maybe_unused]] ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  }
+}
+
 void read_environment(Environment& e) {
+  warn_of_unknown_settings();
   e.devices = static_cast<int>(read_integer("GFX950_EMU_DEVICES", 1, 0, 64));
   e.compute_units = static_cast<int>(read_integer("GFX950_EMU_CUS", 256, 1, 256));
   e.stream_delay_us = static_cast<unsigned>(read_integer("GFX950_EMU_STREAM_DELAY_US", 0, 0, 60'000'000));
@@ -69,8 +90,10 @@ void read_environment(Environment& e) {
   e.null_launch = read_flag("GFX950_EMU_NULL");
   if (const char* path = std::getenv("GFX950_EMU_LOG")) e.log_path = path;
   e.visible = read_visible(e.devices);
-  e.engine = Settings::from_environment();
-  e.engine.stop = &detail::g_exiting;
+  for (const char* name : {"GFX950_EMU_STRICT", "GFX950_EMU_BANK_CONFLICTS"}) read_flag(name);
+  for (const char* name : {"GFX950_EMU_SEED", "GFX950_EMU_MAX_INSTRUCTIONS"}) read_integer(name, 0, 0, INT64_MAX);
+  read_integer("GFX950_EMU_THREADS", 0, 0, 4096);
+  read_integer("GFX950_EMU_REPORTS", 0, 0, 1'000'000);
 }
 
 void in_forked_child() {

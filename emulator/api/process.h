@@ -1,6 +1,7 @@
 // The library's life in a process: settings from the environment, first use, fork, exit.
 //
-// Owns:    the state machine Fresh -> Live -> (in a forked child) Forked. Settings are read once, at the first HIP call.
+// Owns:    the state machine Fresh -> Live -> (in a forked child) Forked. The settings here are read once, at the first HIP call; those
+//          of the engine (strict mode, seed, ...) are checked then, and read at every launch (launch.h).
 // Refuses: every call in a child forked after the first HIP call; every call when a GFX950_EMU_ variable has a value that makes no sense.
 #pragma once
 
@@ -9,7 +10,6 @@
 #include <vector>
 
 #include "api/errors.h"
-#include "engine/engine.h"
 
 namespace gfx950::api {
 
@@ -21,7 +21,6 @@ struct Environment {
   bool null_launch = false;        // GFX950_EMU_NULL
   std::string log_path;            // GFX950_EMU_LOG
   std::vector<int> visible;        // HIP_VISIBLE_DEVICES: physical ordinal of each visible device
-  Settings engine;                 // GFX950_EMU_STRICT, _SEED, _THREADS, _REPORTS
 };
 
 enum class ProcessState : int { Fresh, Live, Forked, Misconfigured };
@@ -40,6 +39,7 @@ inline bool enter(std::string& why) {
 }
 
 const Environment& environment();  // only after enter()
+inline const std::atomic<bool>* exit_flag() { return &detail::g_exiting; }
 inline bool exiting() { return detail::g_exiting.load(std::memory_order_acquire); }
 
 }  // namespace gfx950::api

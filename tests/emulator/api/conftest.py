@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.emulator.api.hip import LIBRARY, Hip
+from tests.emulator.api.ctypes_hip import LIBRARY, Hip
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -75,7 +75,7 @@ def run_process(code_object_path):
     def run(code, timeout=60, check=True, **variables):
         prelude = (
             "import ctypes, os, struct, sys, threading, time\n"
-            "from tests.emulator.api.hip import *\n"
+            "from tests.emulator.api.ctypes_hip import *\n"
             f"KERNELS = {KERNELS!r}\n"
             f"image = open({str(code_object_path)!r}, 'rb').read()\n"
             "hip = Hip()\n"

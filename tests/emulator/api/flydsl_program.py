@@ -2,12 +2,13 @@
 
 import os
 import struct
+from pathlib import Path
 
 import flydsl.compiler as flyc
 import flydsl.expr as fx
 from flydsl.compiler.jit_argument import PointerJitArg
 
-from tests.emulator.api.hip import Hip
+from tests.emulator.api.ctypes_hip import Hip
 
 COUNT = 1000
 
@@ -26,7 +27,7 @@ def launch(
     count: fx.Int32,
     factor: fx.Float32,
     shift: fx.Int32,
-    stream: fx.Stream = fx.Stream(None),
+    stream: fx.Stream,
 ):
     blocks = (COUNT + 255) // 256
     scale_and_shift(source, target, count, factor, shift).launch(grid=(blocks, 1, 1), block=(256, 1, 1), stream=stream)
@@ -42,7 +43,7 @@ def main():
     hip.ok("hipStreamSynchronize", stream)
     result = struct.unpack(f"<{COUNT}f", hip.download(target, 4 * COUNT))
     assert result == tuple(i * 0.5 + 3 for i in range(COUNT)), result[:8]
-    maps = open("/proc/self/maps").read()
+    maps = Path("/proc/self/maps").read_text()
     assert "libfly_jit_runtime.so" in maps and str(os.path.realpath(hip.library._name)) in maps
     print("flydsl ran", hip.live("modules"), "module")
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tests.emulator.api.hip import GLOBAL, NON_BLOCKING, RELAXED, THREAD_LOCAL
+from tests.emulator.api.ctypes_hip import GLOBAL, NON_BLOCKING, RELAXED, THREAD_LOCAL
 
 INVALIDATED = "hipErrorStreamCaptureInvalidated"
 

@@ -4,7 +4,7 @@ import ctypes
 
 import pytest
 
-from tests.emulator.api.hip import DEFAULT, DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE
+from tests.emulator.api.ctypes_hip import DEFAULT, DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE
 
 
 @pytest.fixture

@@ -140,12 +140,24 @@ def test_no_device(run_process):
         ("GFX950_EMU_CUS", "0", "GFX950_EMU_CUS=0 is not a whole number from 1 to 256"),
         ("GFX950_EMU_STREAM_DELAY_US", "-1", "GFX950_EMU_STREAM_DELAY_US=-1 is not a whole number from 0 to 60000000"),
         ("GFX950_EMU_NULL", "yes", "GFX950_EMU_NULL=yes is not a whole number from 0 to 1"),
+        ("GFX950_EMU_STRICT", "2", "GFX950_EMU_STRICT=2 is not a whole number from 0 to 1"),
+        ("GFX950_EMU_SEED", "x", "GFX950_EMU_SEED=x is not a whole number from 0 to 9223372036854775807"),
         ("GFX950_EMU_LOG", "/nowhere/log", "GFX950_EMU_LOG=/nowhere/log cannot be opened: No such file or directory"),
     ],
 )
 def test_settings_that_make_no_sense(run_process, variable, value, text):
     run_process(
         f"assert hip.error('hipInit', 0) == ('hipErrorNotInitialized', {text!r}), hip.text()\n", **{variable: value}
+    )
+
+
+def test_misspelt_settings_are_named(run_process):
+    done = run_process("hip.ok('hipInit', 0)\n", GFX950_EMU_STRICTLY="1")
+    assert done.stderr == (
+        "gfx950 emulator: GFX950_EMU_STRICTLY is no setting; there are GFX950_EMU_ALL_HOST_MEMORY "
+        "GFX950_EMU_BANK_CONFLICTS GFX950_EMU_CUS GFX950_EMU_DEVICES GFX950_EMU_LOG GFX950_EMU_MAX_INSTRUCTIONS "
+        "GFX950_EMU_NULL GFX950_EMU_REPORTS GFX950_EMU_SEED GFX950_EMU_STREAM_DELAY_US GFX950_EMU_STRICT "
+        "GFX950_EMU_THREADS\n"
     )
 
 

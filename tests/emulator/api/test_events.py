@@ -2,7 +2,7 @@
 
 import ctypes
 
-from tests.emulator.api.hip import NON_BLOCKING
+from tests.emulator.api.ctypes_hip import NON_BLOCKING
 
 DISABLE_TIMING = 2
 

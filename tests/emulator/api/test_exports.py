@@ -8,7 +8,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from hip import hip as hip_python
 
-from tests.emulator.api.hip import LIBRARY
+from tests.emulator.api.ctypes_hip import LIBRARY
 
 API = Path(__file__).parents[3] / "emulator" / "api"
 

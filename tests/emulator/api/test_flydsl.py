@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.emulator.api.hip import LIBRARY
+from tests.emulator.api.ctypes_hip import LIBRARY
 
 ROOT = Path(__file__).parents[3]
 

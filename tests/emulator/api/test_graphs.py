@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from tests.emulator.api.hip import Dim3, KernelNodeParams, MemsetParams
+from tests.emulator.api.ctypes_hip import Dim3, KernelNodeParams, MemsetParams
 from tests.emulator.api.test_capture import edges, types
 
 

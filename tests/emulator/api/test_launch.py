@@ -187,3 +187,19 @@ def test_null_mode(run_process):
         "assert hip.read_u32(p) == 0\n",
         GFX950_EMU_NULL="1",
     )
+
+
+def test_settings_of_the_engine_are_those_of_the_moment_of_the_launch(run_process):
+    """Strict mode may be switched between two launches; here it turns a read of memory that nobody wrote into a failure."""
+    run_process(
+        "functions = load(); source, target = hip.malloc(256), hip.malloc(256); s = hip.stream()\n"
+        "kernarg = struct.pack('<QQI', target, source, 1)\n"
+        "assert hip.launch(functions['add_one'], kernarg, s) == 'hipSuccess'\n"
+        "os.environ['GFX950_EMU_STRICT'] = '0'\n"
+        "assert hip.launch(functions['add_one'], kernarg, s) == 'hipSuccess'\n"
+        "assert hip('hipStreamSynchronize', s) == 'hipErrorLaunchFailure' and 'add_one' in hip.text()\n"
+        "assert hip.launch(functions['add_one'], kernarg, s) == 'hipSuccess'\n"
+        "hip.ok('hipStreamSynchronize', s)\n",
+        GFX950_EMU_STRICT="1",
+        GFX950_EMU_STREAM_DELAY_US="20000",
+    )

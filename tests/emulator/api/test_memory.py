@@ -5,7 +5,7 @@ import mmap
 
 import pytest
 
-from tests.emulator.api.hip import PointerAttributes
+from tests.emulator.api.ctypes_hip import PointerAttributes
 
 UNREGISTERED, HOST, DEVICE, MANAGED = 0, 1, 2, 3
 

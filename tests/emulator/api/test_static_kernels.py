@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from tests.emulator.api.hip import HOST_TO_DEVICE, Dim3
+from tests.emulator.api.ctypes_hip import HOST_TO_DEVICE, Dim3
 from tests.emulator.api.test_modules import bundle
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.emulator.api.hip import NON_BLOCKING
+from tests.emulator.api.ctypes_hip import NON_BLOCKING
 
 # In these processes each piece of work waits 50 ms first, so that an order that is missing shows.
 DELAY = {"GFX950_EMU_STREAM_DELAY_US": "50000"}
