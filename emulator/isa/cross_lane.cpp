@@ -58,7 +58,7 @@ constexpr Row kRows[] = {
     custom("v_swap_b32", Format::Vector, v_swap_b32, {kBoth, kBoth}),
     custom("v_mbcnt_lo_u32_b32", Format::Vector, mbcnt<false>, {kVector, kSrc, kSrc}),
     custom("v_mbcnt_hi_u32_b32", Format::Vector, mbcnt<true>, {kVector, kSrc, kSrc}),
-    custom("v_nop", Format::Vector, nothing, {}),
+    custom("v_nop", Format::Vector, nothing, {}), custom("v_clrexcp", Format::Vector, nothing, {}),
 };
 
 }  // namespace

@@ -153,6 +153,40 @@ void ds_swizzle_b32(Wave& w, const Instruction& i) {
   }
   issue_moved(w, i, out, exec);
 }
+// ds_append, ds_consume: the counter at M0[31:16] + offset moves by the number of active lanes; every lane gets its old value.
+template <int sign> void ds_count(Wave& w, const Instruction& i) {
+  const uint32_t at = (w.s[kM0] >> 16) + static_cast<uint32_t>(i.mod.offset);
+  const uint64_t exec = w.exec();
+  alignas(64) uint32_t out[64] = {};
+  if (at + 4 <= w.group->lds_size) {
+    uint32_t value;
+    std::memcpy(&value, w.group->lds.data() + at, 4);
+    for (uint32_t& x : out) x = value;
+    value += static_cast<uint32_t>(sign * std::popcount(exec));
+    std::memcpy(w.group->lds.data() + at, &value, 4);
+  }
+  issue_moved(w, i, out, exec);
+}
+// Lane l's dword at M0[15:0] + offset + 4 * l.
+void addtid_address(Wave& w, const Instruction& i, VectorAccess& a) {
+  a.inst = &i;
+  a.exec = w.exec();
+  a.space = Space::Lds;
+  a.lgkm = true;
+  for (uint32_t l = 0; l < 64; ++l) a.address[l] = (w.s[kM0] & 0xffff) + static_cast<uint32_t>(i.mod.offset) + 4 * l;
+}
+void ds_read_addtid(Wave& w, const Instruction& i) {
+  VectorAccess a;
+  addtid_address(w, i, a);
+  set_load(a, Space::Lds, 4, Convert::Plain, i.dst.index);
+  issue_load(w, a);
+}
+void ds_write_addtid(Wave& w, const Instruction& i) {
+  VectorAccess a;
+  addtid_address(w, i, a);
+  const uint32_t* data[1] = {row_of(w, i.src[0], 0)};
+  issue_store(w, a, data, Convert::Plain);
+}
 void ds_nop(Wave&, const Instruction&) {}
 
 constexpr Slot kAddress{Role::Src, Type::U32};
@@ -189,6 +223,9 @@ constexpr Row kRows[] = {
     custom("ds_bpermute_b32", Format::Lds, ds_bpermute_b32, {kResult, kAddress, kValue}, kLgkmcnt),
     custom("ds_permute_b32", Format::Lds, ds_permute_b32, {kResult, kAddress, kValue}, kLgkmcnt),
     custom("ds_swizzle_b32", Format::Lds, ds_swizzle_b32, {kResult, kValue}, kLgkmcnt),
+    custom("ds_append", Format::Lds, ds_count<1>, {kResult}, kLgkmcnt | kReadsM0), custom("ds_consume", Format::Lds, ds_count<-1>, {kResult}, kLgkmcnt | kReadsM0),
+    custom("ds_read_addtid_b32", Format::Lds, ds_read_addtid, {kResult}, kLgkmcnt | kReadsM0, form(4)),
+    custom("ds_write_addtid_b32", Format::Lds, ds_write_addtid, {kValue}, kLgkmcnt | kReadsM0, form(4)),
     custom("ds_nop", Format::Lds, ds_nop, {}),
 };
 

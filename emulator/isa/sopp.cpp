@@ -100,6 +100,12 @@ void s_call_b64(Wave& w, const Instruction& i) {
   w.set_pair(i.dst.index, code_address(w, i.pc + 4));
   branch(w, i);
 }
+// Relative scalar registers: M0 is added to the source's (movrels) or the destination's (movreld) number.
+template <int words, bool destination> void movrel(Wave& w, const Instruction& i) {
+  const uint32_t from = i.src[0].index + (destination ? 0 : w.s[kM0]), to = i.dst.index + (destination ? w.s[kM0] : 0);
+  if (i.src[0].kind != Operand::Scalar || from + words > 102 || to + words > 102) fault(w, ErrorCode::IllegalAddress, "relative register index past the file");
+  for (int k = 0; k < words; ++k) w.s[to + k] = w.s[from + k];
+}
 void s_memtime(Wave& w, const Instruction& i) { w.set_pair(i.dst.index, w.executed); }
 
 constexpr Row program(const char* name, Run run, uint32_t flags = 0) { return custom(name, Format::Program, run, {}, flags); }
@@ -130,6 +136,8 @@ constexpr Row kImmediate[] = {
     custom("s_setpc_b64", Format::Scalar, s_setpc_b64, {kSrc64}), custom("s_swappc_b64", Format::Scalar, s_swappc_b64, {kDst64, kSrc64}),
     custom("s_call_b64", Format::Scalar, s_call_b64, {kDst64, kImm}), custom("s_set_gpr_idx_on", Format::Scalar, s_set_gpr_idx_on, {kSrc32, kImm}),
     custom("s_set_gpr_idx_idx", Format::Scalar, s_set_gpr_idx_idx, {kSrc32}), custom("s_memtime", Format::Scalar, s_memtime, {kDst64}),
+    custom("s_movrels_b32", Format::Scalar, movrel<1, false>, {kDst32, kSrc32}, kReadsM0), custom("s_movreld_b32", Format::Scalar, movrel<1, true>, {kDst32, kSrc32}, kReadsM0),
+    custom("s_movrels_b64", Format::Scalar, movrel<2, false>, {kDst64, kSrc64}, kReadsM0), custom("s_movreld_b64", Format::Scalar, movrel<2, true>, {kDst64, kSrc64}, kReadsM0),
     custom("s_memrealtime", Format::Scalar, s_memtime, {kDst64}),
 };
 

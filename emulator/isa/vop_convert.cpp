@@ -53,6 +53,7 @@ u32 v_cvt_pknorm_u16_f16(F16 a, F16 b) { return num::cvt_pknorm_u16_f16(a.bits, 
 u32 v_cvt_pk_u16_u32(u32 a, u32 b) { return num::cvt_pk_u16_u32(a, b); }
 u32 v_cvt_pk_i16_i32(int32_t a, int32_t b) { return num::cvt_pk_i16_i32(a, b); }
 u32 v_cvt_pk_u8_f32(float a, u32 byte, u32 into) { return num::cvt_pk_u8_f32(a, byte, into); }
+u32 v_cvt_pkaccum_u8_f32(float a, u32 byte, u32 old) { return num::cvt_pk_u8_f32(a, byte, old); }
 u32 v_pack_b32_f16(F16 a, F16 b) { return num::pack16(a.bits, b.bits); }
 // A 16-bit result: op_sel's last bit picks the half, the other is kept.
 u16 v_cvt_pk_fp8_f32(Ctx c, float a, float b) { return num::cvt_pk_fp8_f32(a, b, c.saturate); }
@@ -75,7 +76,7 @@ constexpr Row kRows[] = {
     VOP(v_cvt_norm_i16_f16), VOP(v_cvt_norm_u16_f16), VOP(v_cvt_f32_ubyte0), VOP(v_cvt_f32_ubyte1), VOP(v_cvt_f32_ubyte2), VOP(v_cvt_f32_ubyte3),
     VOP(v_cvt_off_f32_i4), VOP(v_cvt_f32_fp8), VOP(v_cvt_f32_bf8), VOP(v_cvt_pk_f32_fp8), VOP(v_cvt_pk_f32_bf8), VOP(v_cvt_pk_f16_f32),
     VOP(v_cvt_pk_bf16_f32), VOP(v_cvt_pkrtz_f16_f32), VOP(v_cvt_pknorm_i16_f32), VOP(v_cvt_pknorm_u16_f32), VOP(v_cvt_pknorm_i16_f16),
-    VOP(v_cvt_pknorm_u16_f16), VOP(v_cvt_pk_u16_u32), VOP(v_cvt_pk_i16_i32), VOP(v_cvt_pk_u8_f32), VOP(v_pack_b32_f16, kRawFloat),
+    VOP(v_cvt_pknorm_u16_f16), VOP(v_cvt_pk_u16_u32), VOP(v_cvt_pk_i16_i32), VOP(v_cvt_pk_u8_f32), VOP_ACCUMULATE(v_cvt_pkaccum_u8_f32), VOP(v_pack_b32_f16, kRawFloat),
     VOP(v_cvt_pk_fp8_f32, kPreserveHalf), VOP(v_cvt_pk_bf8_f32, kPreserveHalf), VOP_ACCUMULATE(v_cvt_sr_fp8_f32, kOpSelBytes),
     VOP_ACCUMULATE(v_cvt_sr_bf8_f32, kOpSelBytes), VOP(v_cvt_sr_f16_f32, kPreserveHalf), VOP(v_cvt_sr_bf16_f32, kPreserveHalf),
 };

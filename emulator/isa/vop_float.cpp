@@ -52,6 +52,8 @@ float v_minimum3_f32(float a, float b, float c) { return num::minimum3_f32(a, b,
 float v_maximum3_f32(float a, float b, float c) { return num::maximum3_f32(a, b, c); }
 float v_exp_f32(float a) { return num::exp_f32(a); }
 float v_log_f32(float a) { return num::log_f32(a); }
+float v_exp_legacy_f32(float a) { return num::exp_f32(a); }
+float v_log_legacy_f32(float a) { return num::log_f32(a); }
 float v_rcp_f32(float a) { return num::rcp_f32(a); }
 float v_rcp_iflag_f32(float a) { return num::rcp_f32(a); }
 float v_rsq_f32(float a) { return num::rsq_f32(a); }
@@ -112,7 +114,7 @@ constexpr Row div_fmas(const char* name, Type type, Lanes lanes) {
 constexpr Row kRows[] = {
     VOP(v_add_f32), VOP(v_sub_f32), VOP(v_subrev_f32), VOP(v_mul_f32), VOP(v_mul_legacy_f32), VOP(v_fma_f32), VOP(v_mad_f32),
     VOP_ACCUMULATE(v_fmac_f32), VOP(v_fmamk_f32), VOP(v_fmaak_f32), VOP(v_max_f32), VOP(v_min_f32), VOP(v_max3_f32), VOP(v_min3_f32),
-    VOP(v_med3_f32), VOP(v_minimum3_f32), VOP(v_maximum3_f32), VOP(v_exp_f32, kNoFlush), VOP(v_log_f32, kNoFlush), VOP(v_rcp_f32, kNoFlush),
+    VOP(v_med3_f32), VOP(v_minimum3_f32), VOP(v_maximum3_f32), VOP(v_exp_f32, kNoFlush), VOP(v_log_f32, kNoFlush), VOP(v_exp_legacy_f32, kNoFlush), VOP(v_log_legacy_f32, kNoFlush), VOP(v_rcp_f32, kNoFlush),
     VOP(v_rcp_iflag_f32, kNoFlush), VOP(v_rsq_f32, kNoFlush), VOP(v_sqrt_f32, kNoFlush), VOP(v_sin_f32, kNoFlush), VOP(v_cos_f32, kNoFlush),
     VOP(v_fract_f32), VOP(v_trunc_f32), VOP(v_ceil_f32), VOP(v_floor_f32), VOP(v_rndne_f32), VOP(v_frexp_exp_i32_f32), VOP(v_frexp_mant_f32),
     VOP(v_ldexp_f32), VOP(v_div_scale_f32, kNoFlush), VOP(v_div_fixup_f32, kNoFlush),

@@ -39,6 +39,13 @@ F16 v_frexp_mant_f16(F16 a) { return {num::frexp_mant_f16(a.bits)}; }
 F16 v_ldexp_f16(F16 a, int16_t e) { return {num::ldexp_f16(a.bits, e)}; }
 F16 v_div_fixup_f16(F16 a, F16 b, F16 c) { return {num::div_fixup_f16(a.bits, b.bits, c.bits)}; }
 
+F16 v_mac_f16(Ctx c, F16 a, F16 b, F16 d) { return v_mad_f16(c, a, b, d); }
+F16 v_madmk_f16(Ctx c, F16 a, F16 k, F16 b) { return v_mad_f16(c, a, k, b); }
+F16 v_madak_f16(Ctx c, F16 a, F16 b, F16 k) { return v_mad_f16(c, a, b, k); }
+F16 v_mad_legacy_f16(Ctx c, F16 a, F16 b, F16 d) { return v_mad_f16(c, a, b, d); }
+F16 v_fma_legacy_f16(Ctx c, F16 a, F16 b, F16 d) { return v_fma_f16(c, a, b, d); }
+F16 v_div_fixup_legacy_f16(F16 a, F16 b, F16 c) { return v_div_fixup_f16(a, b, c); }
+
 // Mixed precision: op_sel_hi says which sources are halves; the wrapper has widened them (kMix).
 float v_fma_mix_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 F16 v_fma_mixlo_f16(float a, float b, float c) { return {num::f32_to_f16(__builtin_fmaf(a, b, c))}; }
@@ -55,6 +62,7 @@ constexpr Row kRows[] = {
     VOP(v_med3_f16, kPreserveHalf), VOP(v_exp_f16), VOP(v_log_f16), VOP(v_rcp_f16), VOP(v_rsq_f16), VOP(v_sqrt_f16), VOP(v_sin_f16),
     VOP(v_cos_f16), VOP(v_fract_f16), VOP(v_trunc_f16), VOP(v_ceil_f16), VOP(v_floor_f16), VOP(v_rndne_f16), VOP(v_frexp_exp_i16_f16),
     VOP(v_frexp_mant_f16), VOP(v_ldexp_f16), VOP(v_div_fixup_f16, kPreserveHalf),
+    VOP_ACCUMULATE(v_mac_f16), VOP(v_madmk_f16), VOP(v_madak_f16), VOP(v_mad_legacy_f16), VOP(v_fma_legacy_f16), VOP(v_div_fixup_legacy_f16),
     VOP(v_fma_mix_f32, kMix), VOP(v_fma_mixlo_f16, kMix | kPreserveHalf), mix(VOP(v_fma_mixhi_f16, kMix | kPreserveHalf), true),
 };
 

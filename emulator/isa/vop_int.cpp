@@ -165,6 +165,21 @@ u32 v_sad_u16(u32 a, u32 b, u32 c) {
   return c;
 }
 u32 v_sad_u32(u32 a, u32 b, u32 c) { return (a > b ? a - b : b - a) + c; }
+u32 v_msad_u8(u32 a, u32 b, u32 c) {  // bytes where the reference (b) is 0 do not count
+  for (int n = 0; n < 32; n += 8) {
+    const u32 reference = b >> n & 0xff;
+    const i32 d = static_cast<i32>(a >> n & 0xff) - static_cast<i32>(reference);
+    c += reference ? static_cast<u32>(d < 0 ? -d : d) : 0;
+  }
+  return c;
+}
+template <u32 (*F)(u32, u32, u32)> u64 four_windows(u64 a, u32 b, u64 c) {  // four byte-shifted windows of a, 16-bit sums
+  u64 out = 0;
+  for (int n = 0; n < 4; ++n) out |= static_cast<u64>(F(static_cast<u32>(a >> (8 * n)), b, static_cast<u32>(c >> (16 * n)) & 0xffff) & 0xffff) << (16 * n);
+  return out;
+}
+u64 v_qsad_pk_u16_u8(u64 a, u32 b, u64 c) { return four_windows<v_sad_u8>(a, b, c); }
+u64 v_mqsad_pk_u16_u8(u64 a, u32 b, u64 c) { return four_windows<v_msad_u8>(a, b, c); }
 u32 v_lerp_u8(u32 a, u32 b, u32 c) {
   u32 out = 0;
   for (int n = 0; n < 32; n += 8) out |= (((a >> n & 0xff) + (b >> n & 0xff) + (c >> n & 1)) >> 1) << n;
@@ -212,7 +227,7 @@ constexpr Row kRows[] = {
     VOP(v_add_lshl_u32), VOP(v_lshl_or_b32), VOP(v_and_or_b32), VOP(v_or3_b32), VOP(v_xad_u32), VOP(v_lshl_add_u64), VOP(v_bfe_u32),
     VOP(v_bfe_i32), VOP(v_bfi_b32), VOP(v_bfm_b32), VOP(v_bfrev_b32), VOP(v_bcnt_u32_b32), VOP(v_ffbh_u32), VOP(v_ffbl_b32), VOP(v_ffbh_i32),
     VOP(v_alignbit_b32), VOP(v_alignbyte_b32), VOP(v_perm_b32), VOP(v_bitop3_b32), VOP(v_bitop3_b16), VOP(v_sad_u8), VOP(v_sad_hi_u8),
-    VOP(v_sad_u16), VOP(v_sad_u32), VOP(v_lerp_u8), raw(VOP(v_cndmask_b32)), VOP(v_sat_pk_u8_i16), VOP(v_prng_b32), VOP(v_accvgpr_read_b32),
+    VOP(v_sad_u16), VOP(v_msad_u8), VOP(v_qsad_pk_u16_u8), VOP(v_mqsad_pk_u16_u8), VOP(v_sad_u32), VOP(v_lerp_u8), raw(VOP(v_cndmask_b32)), VOP(v_sat_pk_u8_i16), VOP(v_prng_b32), VOP(v_accvgpr_read_b32),
     VOP(v_accvgpr_write_b32), VOP(v_accvgpr_mov_b32), VOP(v_ashr_pk_i8_i32), VOP(v_ashr_pk_u8_i32),
 };
 

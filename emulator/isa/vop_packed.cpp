@@ -28,6 +28,7 @@ PkF16 v_pk_min_f16(Ctx c, PkF16 a, PkF16 b) { return halves([&](u16 x, u16 y) { 
 PkF16 v_pk_fma_f16(Ctx c, PkF16 a, PkF16 b, PkF16 d) {
   return {u32{num::fma_f16(lo(a.bits), lo(b.bits), lo(d.bits), c.saturate)} | u32{num::fma_f16(hi(a.bits), hi(b.bits), hi(d.bits), c.saturate)} << 16};
 }
+PkF16 v_pk_fmac_f16(Ctx c, PkF16 a, PkF16 b, PkF16 d) { return v_pk_fma_f16(c, a, b, d); }
 PkF16 v_pk_minimum3_f16(PkF16 a, PkF16 b, PkF16 d) {
   return {u32{num::minimum3_f16(lo(a.bits), lo(b.bits), lo(d.bits))} | u32{num::minimum3_f16(hi(a.bits), hi(b.bits), hi(d.bits))} << 16};
 }
@@ -112,7 +113,7 @@ i32 v_dot8c_i32_i4(Ctx c, u32 a, u32 b, i32 d) { return v_dot8_i32_i4(c, a, b, d
 
 constexpr Row kRows[] = {
     VOP(v_pk_add_f32), VOP(v_pk_mul_f32), VOP(v_pk_fma_f32), VOP(v_pk_mov_b32, kRawFloat), VOP(v_pk_add_f16), VOP(v_pk_mul_f16), VOP(v_pk_max_f16),
-    VOP(v_pk_min_f16), VOP(v_pk_fma_f16), VOP(v_pk_minimum3_f16), VOP(v_pk_maximum3_f16), VOP(v_pk_add_u16, kIntClamp), VOP(v_pk_sub_u16, kIntClamp),
+    VOP(v_pk_min_f16), VOP(v_pk_fma_f16), VOP_ACCUMULATE(v_pk_fmac_f16), VOP(v_pk_minimum3_f16), VOP(v_pk_maximum3_f16), VOP(v_pk_add_u16, kIntClamp), VOP(v_pk_sub_u16, kIntClamp),
     VOP(v_pk_max_u16), VOP(v_pk_min_u16), VOP(v_pk_mul_lo_u16), VOP(v_pk_lshlrev_b16), VOP(v_pk_lshrrev_b16), VOP(v_pk_add_i16, kIntClamp),
     VOP(v_pk_sub_i16, kIntClamp), VOP(v_pk_max_i16), VOP(v_pk_min_i16), VOP(v_pk_ashrrev_i16), VOP(v_pk_mad_u16, kIntClamp),
     VOP(v_pk_mad_i16, kIntClamp), VOP(v_dot2_f32_f16), VOP(v_dot2_f32_bf16), VOP_ACCUMULATE(v_dot2c_f32_f16), VOP_ACCUMULATE(v_dot2c_f32_bf16),
