@@ -18,7 +18,7 @@ FACTOR = 3
 @pytest.fixture(scope="module")
 def problem():
     return make_problem(
-        Shape(192, 128, 64, 4, 2, ((100, 100), (30, 400))), seed=20, q_descale=0.5, k_descale=0.5, v_descale=0.5
+        Shape(192, 128, 64, 4, 2, ((250, 250), (30, 400))), seed=20, q_descale=0.5, k_descale=0.5, v_descale=0.5
     )
 
 
@@ -43,10 +43,10 @@ def test_a_mask_off_by_one(problem, result, key_offset):
     assert_fails(compare(paged_prefill(problem, key_offset=key_offset), result.out, result.lse))
 
 
-def test_two_pages_swapped(problem, result):
+def test_two_pages_swapped(problem):
+    """Under the causal mask: pages that every row sees whole may be swapped freely."""
     pages = [p.copy() for p in problem.page_lists]
-    pages[1][[1, 4]] = pages[1][[4, 1]]
-    assert_fails(compare(paged_prefill(replace(problem, page_lists=pages)), launch(problem).out))
+    pages[0][[0, 2]] = pages[0][[2, 0]]
     swapped = launch(replace(problem, page_lists=pages))
     assert_fails(compare(paged_prefill(problem), swapped.out))
 
@@ -54,9 +54,7 @@ def test_two_pages_swapped(problem, result):
 @pytest.mark.parametrize("name", ["q_descale", "k_descale", "v_descale"])
 def test_a_descale_dropped(problem, name):
     dropped = launch(replace(problem, **{name: 1.0}))
-    verdict = compare(paged_prefill(problem), dropped.out)
-    assert verdict.ratio >= FACTOR, str(verdict)
-    assert verdict.rms >= FACTOR * RMS_LIMIT, str(verdict)
+    assert_fails(compare(paged_prefill(problem), dropped.out))
 
 
 def test_a_v_column_shifted(problem, result):
