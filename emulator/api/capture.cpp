@@ -74,7 +74,7 @@ void detail::forbid(const char* name) {
   if (!first.empty()) throw Failure(hipErrorStreamCaptureUnsupported, text(first, ": ", name, " is not permitted and invalidates the capture"));
 }
 
-void detail::forbid_implicit(Stream& stream, const char* name) {
+void detail::forbid_implicit(Stream& stream, const char* name, bool invalidating) {
   if (!stream.legacy) return;
   std::lock_guard lock(graph_lock());
   std::string first;
@@ -82,10 +82,10 @@ void detail::forbid_implicit(Stream& stream, const char* name) {
     const bool here = std::any_of(session->leaves.begin(), session->leaves.end(), [&](const auto& entry) { return entry.first->device == stream.device && entry.first->blocking(); });
     if (session->status != hipStreamCaptureStatusActive || !here) continue;
     if (first.empty()) first = of_session(*session);
-    invalidate(*session, text(name, " used the legacy default stream"));
+    if (invalidating) invalidate(*session, text(name, " used the legacy default stream"));
   }
   if (!first.empty())
-    throw Failure(hipErrorStreamCaptureImplicit, text(first, ": ", name, " in the legacy default stream would wait for it, and invalidates the capture"));
+    throw Failure(hipErrorStreamCaptureImplicit, text(first, ": ", name, " in the legacy default stream would wait for it", invalidating ? ", and invalidates the capture" : ""));
 }
 
 void detail::forbid_device(int device, const char* name) {
@@ -224,14 +224,14 @@ hipStreamCaptureStatus status_of(Stream& stream) {
 
 hipError_t is_capturing(const char* name, hipStream_t handle, hipStreamCaptureStatus* status, bool per_thread) {
   auto stream = resolve_stream(handle, per_thread);
-  forbid_implicit_dependency(*stream, name);
+  refuse_implicit_question(*stream, name);
   return *need(status, "the status pointer") = status_of(*stream), hipSuccess;
 }
 
 hipError_t info(const char* name, hipStream_t handle, hipStreamCaptureStatus* status, unsigned long long* id, hipGraph_t* graph, const hipGraphNode_t** nodes, size_t* count,
                 bool per_thread) {
   auto stream = resolve_stream(handle, per_thread);
-  forbid_implicit_dependency(*stream, name);
+  refuse_implicit_question(*stream, name);
   std::lock_guard lock(graph_lock());
   *need(status, "the status pointer") = status_of(*stream);
   if (*status != hipStreamCaptureStatusActive) return hipSuccess;

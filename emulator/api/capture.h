@@ -34,7 +34,7 @@ namespace detail {
 extern std::atomic<int> g_sessions;
 std::shared_ptr<CaptureSession> session_of(Stream& stream);
 void forbid(const char* call);
-void forbid_implicit(Stream& stream, const char* call);
+void forbid_implicit(Stream& stream, const char* call, bool invalidating = true);
 void forbid_device(int device, const char* call);
 }  // namespace detail
 inline bool any_capture() { return detail::g_sessions.load(std::memory_order_acquire) != 0; }
@@ -50,6 +50,10 @@ inline void forbid_while_capturing(const char* call) {
 // For work that goes into, or waits for, a stream outside the capture: the legacy stream would wait for captured work.
 inline void forbid_implicit_dependency(Stream& stream, const char* call) {
   if (any_capture()) detail::forbid_implicit(stream, call);
+}
+// For questions about the stream's capture: the same answer, but the capture goes on.
+inline void refuse_implicit_question(Stream& stream, const char* call) {
+  if (any_capture()) detail::forbid_implicit(stream, call, false);
 }
 // For waits and queries: throws when the stream (or any of the device) is captured.
 void forbid_wait(Stream& stream, const char* call);

@@ -200,6 +200,15 @@ def test_the_legacy_stream_during_a_capture(hip, functions, stream):
     assert end(hip, free)[0] == "hipSuccess"
 
 
+def test_asking_the_legacy_stream_during_a_capture_is_harmless(hip, stream):
+    hip.ok("hipStreamBeginCapture", stream, RELAXED)
+    assert hip.error("hipStreamIsCapturing", 0, ctypes.byref(ctypes.c_int())) == (
+        "hipErrorStreamCaptureImplicit",
+        f"stream {stream:#x} is being captured (mode relaxed): hipStreamIsCapturing in the legacy default stream would wait for it",
+    )
+    assert end(hip, stream)[0] == "hipSuccess"
+
+
 def test_synchronous_copies_during_a_capture(hip, stream):
     pointer = hip.malloc(64)
     hip.ok("hipStreamBeginCapture", stream, GLOBAL)
