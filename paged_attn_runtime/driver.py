@@ -314,11 +314,15 @@ class Driver:
     # -- streams ----------------------------------------------------------------------------------------------------
 
     def is_capturing(self, stream: Any) -> bool:
-        result = self._raw("hipStreamIsCapturing", stream)
-        if result[0] and result[0].name == "hipErrorStreamCaptureImplicit":
+        """Whether a stream is captured; the null stream is, while a stream that it would wait for is."""
+        try:
+            error, status = self._hip.hipStreamIsCapturing(stream)
+        except ValueError:  # the status is not written when there is an error, and the bindings trip over what it holds
+            error, status = self._hip.hipGetLastError()[0], None
+        if error and error.name == "hipErrorStreamCaptureImplicit":
             self.clear_error()
-            return True  # the null stream, while another stream captures
-        return int(self.check("hipStreamIsCapturing", result)) == 1
+            return True
+        return int(self.check("hipStreamIsCapturing", (error, status))) == 1
 
     def synchronize(self, stream: Any) -> None:
         self.call("hipStreamSynchronize", stream)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from .driver import driver
 from .layouts import v_head_dim_of
 from .prefill import paged_prefill
 
@@ -42,7 +43,10 @@ def _call(inputs: tuple, options: dict[str, Any], **outputs: Any) -> Any:
         if options.get(name) is None:
             options[name] = value
     bounds = {"max_seqlen_q": int(max_seqlen_q), "max_seqlen_k": int(max_seqlen_k)}
-    return paged_prefill(q, k_cache, v_cache, cu_seqlens_q=cu_seqlens_q, **bounds, **options, **outputs)
+    result = paged_prefill(q, k_cache, v_cache, cu_seqlens_q=cu_seqlens_q, **bounds, **options, **outputs)
+    if q.device.type == "cpu":  # whoever reads a CPU tensor next, or frees it, waits for no stream
+        driver().synchronize(0)
+    return result
 
 
 def _new_out(q: torch.Tensor, v_cache: torch.Tensor) -> torch.Tensor:

@@ -177,7 +177,10 @@ def test_a_grid_that_hip_cannot_express():
     with pytest.raises(ValueError, match=r"needs a grid of \(.*split the batch"):
         call.tensors[0] = q
         call.prefill(
-            out=rows.view((huge, 4, 128), (1024, 256, 2)), lse=None, max_seqlen_q=huge, batch_policy="longest_first"
+            out=rows.view((huge, 4, 128), (1024, 256, 2), typestr="<u2"),
+            lse=None,
+            max_seqlen_q=huge,
+            batch_policy="longest_first",
         )
 
 

@@ -97,7 +97,8 @@ def test_the_stream_of_an_array_interface_is_the_default(fresh_process, emulated
         assert hip.hipStreamQuery(stream)[0] == hip.hipError_t.hipErrorNotReady
         assert hip.hipStreamSynchronize(stream)[0] == 0
         call.verify()
-        call.tensors[1] = Foreign(call.tensors[1], int(other))
+        k = call.tensors[1]
+        call.tensors[1] = Foreign(k, int(other))
         try:
             call.prefill()
         except ValueError as error:

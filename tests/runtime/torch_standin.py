@@ -69,17 +69,22 @@ def install(current_stream, raw=True):
     return torch
 
 
+_current = [None]
+
+
 @contextlib.contextmanager
 def _stream(handle):
     CALLS.append(("stream", handle))
+    before, _current[0] = _current[0], handle
     yield
+    _current[0] = before
 
 
 def _full(shape, value, dtype, device):
     CALLS.append(("full", tuple(shape), value, dtype.name))
     word = {0.0: 0, float("-inf"): 0xFF800000}[value]
     array = par.DeviceArray.empty(shape, _NUMPY[dtype.name], device.index)
-    array.fill(word)
+    array.fill(word, _current[0])
     return Tensor(array, dtype)
 
 
