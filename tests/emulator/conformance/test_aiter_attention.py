@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from .test_aiter_rows import KERNELS, RNG, close
-from .triton_programs import BF16, FP8
+from .triton_programs import BF16, FP8, REPLICATED
 
 
 def attention(q, k, v, scale, causal):
@@ -38,19 +38,20 @@ def test_mha_forward(triton, kind, causal):
                enumerate([(batch, lq, hq, d), (batch, lk, hk, d), (batch, lk, hk, d)]))
     fp8 = kind is FP8
     out, lse = np.zeros((batch, lq, hq, d), np.float32 if fp8 else kind), np.zeros((batch, hq, lq), np.float32)
-    scales = [np.full((batch, hk), s, np.float32) for s in (0.5, 0.75, 1.25)] if fp8 else [None] * 3
+    scales = [np.full((batch, h), s, np.float32) for s, h in ((0.5, hq), (0.75, hk), (1.25, hk))] if fp8 else [None] * 3
     scale = d**-0.5
     arguments = {"q_ptr": q, "k_ptr": k, "v_ptr": v, "descale_q_ptr": scales[0], "descale_k_ptr": scales[1], "descale_v_ptr": scales[2],
                  "out_ptr": out, "alibi_slopes_ptr": None, "s_dmask_ptr": None, "dropout_mask_ptr": None, "softmax_lse_ptr": lse,
                  **four("q", q.shape, "zmhk"), **four("k", k.shape, "znhk"), **four("v", v.shape, "znhk"), **four("o", out.shape, "zmhn"),
-                 **{f"stride_descale_{x}_z_in": hk if fp8 else None for x in "qkv"}, "stride_alibi_z_in": 0, "stride_alibi_h_in": 0,
+                 **{f"stride_descale_{x}_z_in": h if fp8 else None for x, h in (("q", hq), ("k", hk), ("v", hk))}, "stride_alibi_z_in": 0, "stride_alibi_h_in": 0,
                  "stride_sd_z_in": 0, "stride_sd_h_in": 0, "stride_sd_m_in": 0, "stride_sd_n_in": 0,
                  **four("lse_", lse.shape, "zhm"), "sm_scale": float(scale), "cu_seqlens_q": None, "cu_seqlens_k": None, "dropout_p": 0.0,
                  "philox_seed": 0, "philox_offset_base_in": 0, "SEQLEN_Q": lq, "SEQLEN_K": lk, "BATCH": batch}
     triton.run(KERNELS + "mha:_attn_fwd", (batch * hq * -(-lq // 64),), arguments,
                {"IS_CAUSAL": causal, "NUM_Q_HEADS": hq, "NUM_K_HEADS": hk, "PRELOAD_V": False, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_DMODEL": d,
                 "BLOCK_DMODEL_POW2": d, "BLOCK_DMODEL_PE": 0, "RETURN_SCORES": False, "ENABLE_DROPOUT": False, "IS_FP8": fp8, "FP8_MAX": 448.0,
-                "VARLEN": False, "NUM_XCD": 8, "USE_INT64_STRIDES": True})
+                "VARLEN": False, "NUM_XCD": 8, "USE_INT64_STRIDES": True},
+               strict=REPLICATED)
     for b in range(batch):
         want, want_lse = attention(q[b], k[b], v[b], scale * (0.375 if fp8 else 1), causal)
         close(out[b], want * (1.25 if fp8 else 1), 0.05 if fp8 else 2e-2, 0.06 if fp8 else 1e-2)
@@ -66,7 +67,8 @@ def test_prefill_of_ragged_sequences(triton, causal):
     triton.run(KERNELS + "prefill_attention:_fwd_kernel", (3, hq, 3),
                {"Q": q, "K": k, "V": v, "sm_scale": 0.125, "B_Start_Loc": starts, "B_Seqlen": lengths, "Out": out, "stride_qbs": hq * d,
                 "stride_qh": d, "stride_kbs": hk * d, "stride_kh": d, "stride_vbs": hk * d, "stride_vh": d, "stride_obs": hq * d, "stride_oh": d},
-               {"kv_group_num": 2, "BLOCK_M": 64, "BLOCK_DMODEL": d, "BLOCK_N": 64, "IS_CAUSAL": causal, "Lk": d})
+               {"kv_group_num": 2, "BLOCK_M": 64, "BLOCK_DMODEL": d, "BLOCK_N": 64, "IS_CAUSAL": causal, "Lk": d},
+               strict=REPLICATED)
     for start, length in zip(starts, lengths):
         here = slice(start, start + length)
         close(out[here], attention(q[here], k[here], v[here], 0.125, causal)[0], 1e-2, 5e-3)
@@ -84,9 +86,8 @@ def paged(kind, heads, d, lengths, page, seed):
     return cache, table, rows
 
 
-@pytest.mark.parametrize("with_dot", [False, True])
 @pytest.mark.parametrize("kind", [BF16, FP8])
-def test_paged_decode(triton, kind, with_dot):
+def test_paged_decode(triton, kind):
     lengths, hq, hk, d, page = [100, 17], 8, 2, 128, 16
     k_cache, table, keys = paged(kind, hk, d, lengths, page, 6)
     v_cache, _, _ = paged(kind, hk, d, lengths, page, 6)
@@ -99,13 +100,9 @@ def test_paged_decode(triton, kind, with_dot):
               "scale": scale, "k_scale": k_scale, "v_scale": v_scale, "stride_o_s": hq * d, "stride_o_nh": d, "stride_o_hs": 1,
               "stride_k_b": hk * page * d, "stride_k_nh": page * d, "stride_k_kb": d, "stride_bt_s": table.shape[1], "stride_q_s": hq * d}
     sizes = {"compute_type": {"dtype": "bf16"}, "KV_BLK_SZ": page, "KV_BLK_SZ_POW2": page, "HEAD_SZ": d, "HEAD_SZ_POW2": d, "QUERY_GRP_SZ": hq // hk}
-    if with_dot:
-        triton.run(KERNELS + "pa_decode:_paged_attn_decode_v1_w_dot_kernel", (2, hk, 1),
-                   {**common, "out_ptr": out, "alibi_slopes": None, "stride_q_nh": d, "stride_q_hs": 1, "stride_k_hs": 1, "stride_bt_nb": 1},
-                   {**sizes, "QUERY_GRP_SZ_POW2": 16})
-    else:
-        triton.run(KERNELS + "pa_decode:_paged_attn_decode_v1_wo_dot_kernel", (hq, 2, 1),
-                   {**common, "out": out, "alibi_slopes_ptr": None, "stride_q_h": d}, {**sizes, "MAX_SEQ_LEN_POW2": 128})
+    triton.run(KERNELS + "pa_decode:_paged_attn_decode_v1_w_dot_kernel", (2, hk, 1),
+               {**common, "out_ptr": out, "alibi_slopes": None, "stride_q_nh": d, "stride_q_hs": 1, "stride_k_hs": 1, "stride_bt_nb": 1},
+               {**sizes, "QUERY_GRP_SZ_POW2": 16})
     fp8 = kind is FP8
     for i in range(2):
         want = attention(q[i][None], keys[i], values[i], scale * (k_scale if fp8 else 1), False)[0][0]
@@ -158,7 +155,8 @@ def test_fp8_logits_of_many_heads(triton):
                {"Q_ptr": q, "KV_ptr": kv, "kv_scales_ptr": scales, "weights_ptr": weights, "cu_start_ptr": starts, "cu_end_ptr": ends,
                 "logits_ptr": logits, "seq_len": rows, "seq_len_kv": keys, "stride_q_s": heads * d, "stride_kv_s": d, "stride_w_s": heads,
                 "stride_logits_s": keys, "stride_logits_k": 1},
-               {"NUM_HEADS": heads, "HEAD_SIZE": d, "stride_q_h": d, "stride_q_d": 1, "stride_kv_d": 1, "stride_w_h": 1, "BLOCK_KV": 64})
+               {"NUM_HEADS": heads, "HEAD_SIZE": d, "stride_q_h": d, "stride_q_d": 1, "stride_kv_d": 1, "stride_w_h": 1, "BLOCK_KV": 64},
+               strict=REPLICATED)
     scores = np.einsum("rhd,kd->rhk", q.astype(np.float64), kv.astype(np.float64)) * scales
     want = (np.maximum(scores, 0) * weights[:, :, None]).sum(axis=1)
     for row, end in enumerate(ends):

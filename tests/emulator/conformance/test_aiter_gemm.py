@@ -66,7 +66,7 @@ def gemm_a8w8(triton, m, n, k, instruction):
     a, b, product = matrices(FP8, m, n, k, 7)
     sa, sb = RNG(9).uniform(0.5, 2, m).astype(np.float32), RNG(10).uniform(0.5, 2, n).astype(np.float32)
     c = np.zeros((m, n), BF16)
-    triton.run(KERNELS + "gemm_a8w8:_gemm_a8w8_kernel", (2 * 2,),
+    triton.run(KERNELS + "gemm_a8w8:_gemm_a8w8_kernel", (-(-m // 64) * -(-n // 64),),
                {"a_ptr": a, "b_ptr": b, "a_scale_ptr": sa, "b_scale_ptr": sb, "bias_ptr": None, "c_ptr": c, "M": m, "N": n, "K": k,
                 **strides(am=k, ak=1, bk=1, bn=k, cm=n, cn=1)},
                {**TILE, "HAS_BIAS": False, "BLOCK_SIZE_K": 128, "NUM_XCDS": 8}, matrix_instr_nonkdim=instruction)

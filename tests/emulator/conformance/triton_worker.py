@@ -9,7 +9,7 @@ Reads one JSON request a line from stdin, answers with one JSON line on stdout. 
 Answer: object (path of the hsaco), name, params (the kernel's own arguments in order), shared, num_warps, warp_size; or error.
 
 The wheels' packages are imported file by file: their __init__ files want ROCm, torch and a device. torch is a stand-in that
-answers every attribute with another stand-in, since kernels do not use it, only the host functions beside them.
+answers every name with a class, since kernels do not use it, only the host functions beside them.
 """
 
 import hashlib
@@ -21,7 +21,6 @@ import sys
 import traceback
 import types
 from pathlib import Path
-from unittest.mock import MagicMock
 
 import triton
 import triton.language as tl
@@ -42,6 +41,27 @@ class NoDevice:
 
     def get_device_capability(self, device=0):
         return (9, 5)
+
+
+class StandInType(type):
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return StandInType(name, (StandIn,), {})
+
+
+class StandIn(metaclass=StandInType):
+    """Any name of torch: a class, so that it serves as annotation, base, dtype and call alike."""
+
+    min, max = -448.0, 448.0  # of torch.finfo, in defaults of FP8 kernels
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return StandIn
 
 
 class StandInFinder:
@@ -65,8 +85,9 @@ class StandInFinder:
 
     def create_module(self, spec):
         if spec.name.split(".")[0] == "torch":
-            module = MagicMock(name=spec.name)
-            module.__spec__, module.__path__, module.__version__ = spec, [], "2.8.0"
+            module = types.ModuleType(spec.name)
+            module.__path__, module.__version__ = [], "2.8.0"
+            module.__getattr__ = lambda name: getattr(StandIn, name)
             return module
         return types.ModuleType(spec.name)
 
