@@ -3,13 +3,14 @@
     python -m benchmarks.schedule_model [--json FILE]
 
 Workgroups are handed out in grid order: number i goes to XCD i mod 8, and there to the first compute unit that is free. A
-workgroup costs a fixed part, the policy's own work to find its query block, and a time for each tile of 64 keys that its rows see.
-The kernels order their workgroups by policy (kernels/mapping.py):
+workgroup costs a fixed part, the policy's own work to find its query block, and a time for each round of keys that its rows see.
+The kernels order their workgroups by policy (kernels/mapping.py), and those of two policies have half as many rows, for which the
+two groups of waves split the keys (kernels/split_schedule.py):
 
-    single         one sequence: its query blocks, the last (heaviest) first
-    interleaved    rank r is block r // batch, counted from the end, of sequence r % batch: no search, but a short sequence
-                   leaves empty workgroups behind
-    longest_first  rank r is the r-th heaviest block of the whole batch: sorted on the device from the lengths
+    single         128 rows; one sequence: its query blocks, the last (heaviest) first
+    interleaved    128 rows; rank r is block r // batch, counted from the end, of sequence r % batch: no search, but a short
+                   sequence leaves empty workgroups behind
+    longest_first  256 rows; rank r is the r-th heaviest block of the whole batch: sorted on the device from the lengths
 """
 
 import argparse
@@ -19,8 +20,7 @@ from dataclasses import dataclass
 
 from paged_attn_runtime.manifest import select_policy
 
-QUERY_ROWS = 256
-TILE_KEYS = 64
+ROUND_KEYS = 128
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,18 @@ class Machine:
 
 @dataclass(frozen=True)
 class Costs:
-    """Clocks of one workgroup. `tile`: 64 keys for all eight waves."""
+    """Clocks of one workgroup. `round`: ROUND_KEYS keys for all eight waves."""
 
-    tile: float
+    round: float
+    rows: int = 256
     fixed: float = 4000  # launch, Q and the first tiles from memory, normalise and store
     empty: float = 600  # a workgroup that finds no block
     search: float = 0  # finding the block
 
 
 # Dense FP8 D128: 3720 clocks per 128 keys in the loop model. Paging adds 4 % to it (published: 2.0737 ms against 1.9925 ms). The
-# others have one published time each, 16K on 32K, from which their tile is taken; only ratios of one pair test the model.
-PUBLISHED_TILE = {(128, 128): 1860 * 2.0737 / 1.9925, (192, 128): 2866.0, (192, 192): 4580.0}
+# others have one published time each, 16K on 32K, from which their round is taken; only ratios of one pair test the model.
+PUBLISHED_ROUND = {(128, 128): 3720 * 2.0737 / 1.9925, (192, 128): 5732.0, (192, 192): 9160.0}
 PUBLISHED_MS = {
     ((128, 128), 4096, 8192): 0.1635,
     ((128, 128), 16384, 32768): 2.0737,
@@ -54,50 +55,62 @@ PUBLISHED_MS = {
     ((192, 192), 16384, 32768): 4.9083,
 }
 
-# One bisection step of longest_first is a comparison per sequence (64 at a time) and a wave reduction; about 20 steps.
+# Our own rounds, by the loop model (docs/performance.md): longest_first, page 64.
+ROUND = {(128, 128): 2676.0, (192, 128): 2916.0, (192, 192): 3484.0}
+SPLIT_ROWS = 128
+SPLIT_ROUND = 0.525  # of a shared round: half the rows, 4 to 6 % more clocks for each
+SPLIT_FIXED = 5500  # with the merge of the two groups' results
+# longest_first: a comparison of up to 64 sequences and a wave reduction, about 130 clocks, for each of some 12 steps; lengths from memory.
 SEARCH_CLOCKS = {"single": 0, "interleaved": 40, "longest_first": 2400}
 
 
-def blocks_of(length_q):
-    return -(-length_q // QUERY_ROWS)
+def policy_costs(policy, batch, round_clocks):
+    search = SEARCH_CLOCKS[policy] * max(1, -(-batch // 64))
+    if policy == "longest_first":
+        return Costs(round=round_clocks, search=search)
+    return Costs(round=round_clocks * SPLIT_ROUND, rows=SPLIT_ROWS, fixed=SPLIT_FIXED, search=search)
 
 
-def visible_keys(length_q, length_k, block):
+def blocks_of(length_q, rows):
+    return -(-length_q // rows)
+
+
+def visible_keys(length_q, length_k, block, rows):
     """Keys that the last row of a query block sees (bottom-right causal)."""
-    last_row = min((block + 1) * QUERY_ROWS, length_q) - 1
+    last_row = min((block + 1) * rows, length_q) - 1
     return max(0, min(length_k, last_row + 1 + length_k - length_q))
 
 
-def tiles(length_q, length_k, block):
-    return -(-visible_keys(length_q, length_k, block) // TILE_KEYS)
+def rounds(length_q, length_k, block, rows):
+    return -(-visible_keys(length_q, length_k, block, rows) // ROUND_KEYS)
 
 
-def order_single(lengths):
+def order_single(lengths, rows):
     ((length_q, _),) = lengths
-    return [(0, block) for block in reversed(range(blocks_of(length_q)))]
+    return [(0, block) for block in reversed(range(blocks_of(length_q, rows)))]
 
 
-def order_interleaved(lengths):
+def order_interleaved(lengths, rows):
     """None stands for a workgroup that finds nothing to do."""
-    longest = max(blocks_of(length_q) for length_q, _ in lengths)
+    longest = max(blocks_of(length_q, rows) for length_q, _ in lengths)
     order = []
     for rank in range(longest * len(lengths)):
         step, sequence = divmod(rank, len(lengths))
-        block = blocks_of(lengths[sequence][0]) - 1 - step
+        block = blocks_of(lengths[sequence][0], rows) - 1 - step
         order.append((sequence, block) if block >= 0 else None)
     return order
 
 
-def order_longest_first(lengths):
-    work = [(b, block) for b, (length_q, _) in enumerate(lengths) for block in range(blocks_of(length_q))]
-    work.sort(key=lambda w: (-visible_keys(*lengths[w[0]], w[1]), w))
-    slots = sum(length_q for length_q, _ in lengths) // QUERY_ROWS + len(lengths)
+def order_longest_first(lengths, rows):
+    work = [(b, block) for b, (length_q, _) in enumerate(lengths) for block in range(blocks_of(length_q, rows))]
+    work.sort(key=lambda w: (-visible_keys(*lengths[w[0]], w[1], rows), w))
+    slots = sum(length_q for length_q, _ in lengths) // rows + len(lengths)
     return work + [None] * (slots - len(work))
 
 
-def order_ascending(lengths):
+def order_ascending(lengths, rows):
     """Blocks as they lie, sequence by sequence: what a kernel without a policy does."""
-    return [(b, block) for b, (length_q, _) in enumerate(lengths) for block in range(blocks_of(length_q))]
+    return [(b, block) for b, (length_q, _) in enumerate(lengths) for block in range(blocks_of(length_q, rows))]
 
 
 ORDERS = {"single": order_single, "interleaved": order_interleaved, "longest_first": order_longest_first}
@@ -110,7 +123,7 @@ def workgroup_clocks(order, lengths, num_q_heads, costs):
         if work is None:
             one = costs.empty + costs.search
         else:
-            one = costs.fixed + costs.search + costs.tile * tiles(*lengths[work[0]], work[1])
+            one = costs.fixed + costs.search + costs.round * rounds(*lengths[work[0]], work[1], costs.rows)
         clocks += [one] * num_q_heads
     return clocks
 
@@ -130,15 +143,15 @@ def makespan(clocks, machine=None):
     return end
 
 
-def policy_clocks(policy, lengths, *, num_q_heads=16, tile, machine=None):
-    costs = Costs(tile=tile, search=SEARCH_CLOCKS[policy] * max(1, -(-len(lengths) // 64)))
-    return makespan(workgroup_clocks(ORDERS[policy](lengths), lengths, num_q_heads, costs), machine)
+def policy_clocks(policy, lengths, *, num_q_heads=16, round_clocks, machine=None):
+    costs = policy_costs(policy, len(lengths), round_clocks)
+    return makespan(workgroup_clocks(ORDERS[policy](lengths, costs.rows), lengths, num_q_heads, costs), machine)
 
 
-def compare_policies(lengths, *, num_q_heads=16, tile):
+def compare_policies(lengths, *, num_q_heads=16, round_clocks):
     """{policy: clocks} for every policy that may take the batch."""
     policies = [p for p in ORDERS if p != "single" or len(lengths) == 1]
-    return {p: policy_clocks(p, lengths, num_q_heads=num_q_heads, tile=tile) for p in policies}
+    return {p: policy_clocks(p, lengths, num_q_heads=num_q_heads, round_clocks=round_clocks) for p in policies}
 
 
 def quantities(lengths, *, num_q_heads=16, num_kv_heads=1):
@@ -150,14 +163,13 @@ def quantities(lengths, *, num_q_heads=16, num_kv_heads=1):
         "max_seqlen_k": max(length_k for _, length_k in lengths),
         "num_q_heads": num_q_heads,
         "num_kv_heads": num_kv_heads,
-        "query_rows_per_workgroup": QUERY_ROWS,
     }
 
 
 def published_clocks(pair, length_q, length_k):
     """The published kernel on its own shapes: blocks in ascending order, one sequence, 16 heads."""
-    lengths = [(length_q, length_k)]
-    return makespan(workgroup_clocks(order_ascending(lengths), lengths, 16, Costs(tile=PUBLISHED_TILE[pair])))
+    lengths, costs = [(length_q, length_k)], Costs(round=PUBLISHED_ROUND[pair])
+    return makespan(workgroup_clocks(order_ascending(lengths, costs.rows), lengths, 16, costs))
 
 
 UNIFORM = {f"B={b}, 4K on 8K": [(4096, 8192)] * b for b in (1, 2, 3, 5, 8, 16, 32)}
@@ -175,11 +187,11 @@ MIXES = {
 }
 
 
-def report(rules, *, tile):
+def report(rules, *, round_clocks):
     """Rows: batch name, clocks per policy, the rules' choice and how far it is from the best."""
     rows = []
     for name, lengths in {**UNIFORM, **MIXES}.items():
-        clocks = compare_policies(lengths, tile=tile)
+        clocks = compare_policies(lengths, round_clocks=round_clocks)
         chosen = select_policy(rules, quantities(lengths))
         rows.append(
             {"batch": name, "clocks": clocks, "chosen": chosen, "loss": clocks[chosen] / min(clocks.values()) - 1}
@@ -193,7 +205,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--config", default="configs/gfx950.yaml", help="whose policy rules to judge")
     parser.add_argument(
-        "--tile", type=float, default=1400.0, help="clocks per 64 keys (docs/performance.md; default %(default)s)"
+        "--round", type=float, default=ROUND[(128, 128)], help="clocks of 128 keys for 256 rows (default %(default)s)"
     )
     parser.add_argument("--json", help="write the table there as well")
     options = parser.parse_args(argv)
@@ -205,8 +217,8 @@ def main(argv=None):
         model = published_clocks(pair, length_q, length_k) / base[0]
         print(f"  {pair[0]}/{pair[1]} {length_q >> 10}K on {length_k >> 10}K: {model:.4f} / {ms / base[1]:.4f}")
 
-    rows = report(rules, tile=options.tile)
-    print(f"\nmodel clocks per policy, 16 query heads, {options.tile:.0f} clocks a tile; * is what the rules take")
+    rows = report(rules, round_clocks=options.round)
+    print(f"\nmodel clocks per policy, 16 query heads, {options.round:.0f} clocks a round; * is what the rules take")
     for row in rows:
         cells = [f"{p}{'*' if p == row['chosen'] else ''} {c / 1000:.0f}k" for p, c in row["clocks"].items()]
         print(f"  {row['batch']:40} {', '.join(cells):70} loss {100 * row['loss']:.1f} %")
