@@ -109,6 +109,12 @@ bool parse_constant(const std::string& text, Type type, Operand& out) {
       out.value = words_of(type) == 2 ? c.value : c.value >> 32;
       return true;
     }
+  if (text.starts_with("-0x")) {
+    if (!parse_constant(text.substr(1), type, out)) return false;
+    out.value = ~out.value + 1;
+    if (words_of(type) == 1) out.value &= 0xffffffff;
+    return true;
+  }
   if (text.starts_with("0x")) {
     char* end = nullptr;
     const uint64_t literal = std::strtoull(text.c_str(), &end, 16);

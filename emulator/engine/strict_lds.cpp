@@ -1,7 +1,8 @@
 // Strict mode's view of LDS: races between waves, bytes nobody wrote, DMA in flight; and the reports themselves.
 //
 // Barriers cut a workgroup's time into epochs. An access is open from its issue to the wait that covers it; it counts in every epoch in
-// which it is open. Two accesses of different waves to a byte in one epoch, one of them a write, race.
+// which it is open. Two accesses of different waves to a byte in one epoch, one of them a write, race. Two stores of the same value do not:
+// compilers let all waves write a small replicated tensor.
 #include <algorithm>
 #include <utility>
 
@@ -87,7 +88,15 @@ void StrictWorkgroup::touch_lds(Wave& w, const VectorAccess& a, bool first) {
   int race_lane = 0, flying_lane = 0;
   uint64_t race_at = 0, flying_at = 0;
   uint32_t other = 0;
+  const uint8_t* lds = group_.lds.data();
+  const int words = a.bytes < 4 ? 1 : a.bytes / 4;
   each_range(w, a, [&](int lane, uint64_t at, uint32_t size) {
+    const int part = a.action != Action::Dma && at != a.address[lane] ? 1 : 0;
+    auto same = [&](uint32_t n) {
+      if (!a.stored) return false;
+      const uint32_t word = a.stored[part * words + n / 4][lane] >> (a.stored_high ? 16 : 0);
+      return static_cast<uint8_t>(word >> (8 * (n % 4))) == lds[at + n];
+    };
     for (uint32_t n = 0; n < size; ++n) {
       ByteState& b = bytes_[at + n];
       if (b.epoch != epoch) {
@@ -96,7 +105,7 @@ void StrictWorkgroup::touch_lds(Wave& w, const VectorAccess& a, bool first) {
       }
       const uint16_t others_write = b.writers & static_cast<uint16_t>(~me);
       const uint16_t others_read = write ? b.readers & static_cast<uint16_t>(~me) : 0;
-      if ((others_write | others_read) && !racy) {
+      if ((others_read || (others_write && !same(n))) && !racy) {
         racy = true;
         race_lane = lane;
         race_at = at + n;

@@ -111,6 +111,9 @@ struct VectorAccess {
   uint64_t exec = 0;
   uint64_t valid[4] = {~0ull, ~0ull, ~0ull, ~0ull};  // in range, per dword; the rest reads 0 and writes nothing
   alignas(64) uint64_t address[64];                  // device addresses, LDS offsets or scratch offsets
+  // While a store is being checked: the values, a row a word (high: the upper halves).
+  const uint32_t* const* stored = nullptr;
+  bool stored_high = false;
   // Reads memory into rows; puts rows into registers (or into LDS).
   void (*fetch)(Wave&, const VectorAccess&, uint32_t (*data)[64]) = nullptr;
   void (*deliver)(Wave&, const VectorAccess&, const uint32_t (*data)[64]) = nullptr;

@@ -182,7 +182,11 @@ void issue_store(Wave& w, VectorAccess& a, const uint32_t* const* data, Convert 
   a.action = Action::Store;
   if (a.space == Space::Lds && w.group->count_conflicts) count_bank_conflicts(w, a);
   if (w.strict) {
-    if (!strict_before_store(w, a)) return;
+    a.stored = data;
+    a.stored_high = convert >= Convert::HighU8;
+    const bool perform = strict_before_store(w, a);
+    a.stored = nullptr;
+    if (!perform) return;
   } else {
     if (!a.exec) return;
     check_lanes(w, a, true);
