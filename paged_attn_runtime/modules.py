@@ -15,7 +15,6 @@ from typing import Any
 
 from . import driver as hip
 from .catalogue import Catalogue, rebuild
-from .code_object import inspect
 from .errors import ArtifactError, HipError
 from .kernarg import Buffer, KernargLayout
 from .manifest import ARCH, VariantEntry
@@ -116,6 +115,8 @@ def _load(driver: hip.Driver, catalogue: Catalogue, entry: VariantEntry, device:
 
 def check_object(entry: VariantEntry, image: bytes) -> None:
     """The object's own account against the manifest's. ArtifactError names the first difference."""
+    from .code_object import inspect  # 3 ms of an import that a process pays when it loads a kernel, not before
+
     try:
         facts = inspect(image)
     except ValueError as error:

@@ -58,7 +58,8 @@ def fresh_process(objects):
     """
 
     def run(program, *, code=0, **environment):
-        env = {**os.environ, "PAGED_ATTN_PREBUILT": str(objects), "PYTHONPATH": str(ROOT), **environment}
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        env = {**os.environ, "PAGED_ATTN_PREBUILT": str(objects), "PYTHONPATH": path, **environment}
         env = {name: value for name, value in env.items() if value is not None}
         done = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(program)],

