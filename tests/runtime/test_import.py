@@ -11,8 +11,8 @@ def test_loads_no_hip_python_torch_flydsl_numpy_or_yaml(fresh_process):
         assert name not in loaded
 
 
-def test_takes_less_than_fifty_milliseconds(fresh_process):
-    """Beyond hip-python's own, and of processor time: the machine may have other things to do."""
+def test_takes_less_than_fifty_milliseconds(fresh_process, tmp_path):
+    """Compiled, as pip leaves it; beyond hip-python's own; of processor time, since the machine may have other things to do."""
     program = """
         from hip import hip
         import time
@@ -20,7 +20,8 @@ def test_takes_less_than_fifty_milliseconds(fresh_process):
         import paged_attn_runtime
         print(1e3 * (time.process_time() - before))
         """
-    assert min(float(fresh_process(program)) for _ in range(5)) < ALLOWED_MILLISECONDS
+    compiled = {"PYTHONDONTWRITEBYTECODE": None, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    assert min(float(fresh_process(program, **compiled)) for _ in range(4)) < ALLOWED_MILLISECONDS
 
 
 def test_makes_no_hip_call(fresh_process, emulated, tmp_path):
