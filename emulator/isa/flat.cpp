@@ -108,7 +108,6 @@ constexpr LoadForm kStores[] = {
     {"store_short_d16_hi", 2, Convert::High16},
 };
 
-constexpr Slot kAny{Role::Src, Type::None};
 constexpr Row row(const char* name, Run run, uint64_t parameter, uint32_t flags) {
   Row r{};
   r.name = name;

@@ -9,8 +9,8 @@
 namespace gfx950::isa {
 namespace {
 
-// parameter bits 16..: element size of the offsets (read2), 1 for plain; bit 24: the offsets count 64 elements.
-constexpr uint64_t kUnit = 16, kPair = 1ull << 25;
+// parameter bits 16 to 25: the unit of read2's two offsets in bytes (up to 512: 64 elements of 8); bit 26: it is a two-address form.
+constexpr uint64_t kUnit = 16, kPair = 1ull << 26;
 
 void lds_address(Wave& w, const Instruction& i, VectorAccess& a) {
   a.inst = &i;
@@ -18,7 +18,7 @@ void lds_address(Wave& w, const Instruction& i, VectorAccess& a) {
   a.space = Space::Lds;
   a.lgkm = true;
   const uint32_t* base = row_of(w, i.src[0], 0);
-  const uint32_t unit = static_cast<uint32_t>(i.row->parameter >> kUnit & 0x1ff);
+  const uint32_t unit = static_cast<uint32_t>(i.row->parameter >> kUnit & 0x3ff);
   const uint32_t scale = i.row->parameter & kPair ? unit : 1;
   const uint32_t offset = static_cast<uint32_t>(i.mod.offset) * scale;
   for (int l = 0; l < 64; ++l) a.address[l] = static_cast<uint32_t>(base[l] + offset);

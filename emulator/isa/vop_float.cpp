@@ -29,8 +29,8 @@ inline float select_min(float a, float b) {
 }
 inline bool signaling(float x) { return (bits(x) & 0x7fc00000u) == 0x7f800000u && (bits(x) & 0x3fffffu) != 0; }
 inline float ieee(float a, float b, float r, bool on) {
-  r = on & signaling(b) ? from(bits(b) | 0x00400000u) : r;
-  return on & signaling(a) ? from(bits(a) | 0x00400000u) : r;
+  r = (on & signaling(b)) ? from(bits(b) | 0x00400000u) : r;
+  return (on & signaling(a)) ? from(bits(a) | 0x00400000u) : r;
 }
 
 float v_add_f32(float a, float b) { return a + b; }

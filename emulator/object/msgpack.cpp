@@ -1,6 +1,7 @@
 #include "object/msgpack.h"
 
 #include <cstring>
+#include <utility>
 
 namespace gfx950::msgpack {
 
@@ -98,8 +99,9 @@ class Reader {
       Value key;
       if (!value(key, depth + 1)) return false;
       if (key.kind != Value::String) return fail("a key that is no string");
-      auto& entry = out.map.emplace_back(std::move(key.string), Value{});
-      if (!value(entry.second, depth + 1)) return false;
+      Entry& entry = out.map.emplace_back();
+      entry.key = std::move(key.string);
+      if (!value(entry.value, depth + 1)) return false;
     }
     return true;
   }
@@ -110,6 +112,11 @@ class Reader {
 };
 
 }  // namespace
+
+Value::Value() = default;
+Value::~Value() = default;
+Value::Value(Value&&) noexcept = default;
+Value& Value::operator=(Value&&) noexcept = default;
 
 const Value* Value::get(const char* key) const {
   if (kind != Map) return nullptr;

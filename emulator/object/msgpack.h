@@ -4,10 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace gfx950::msgpack {
+
+struct Entry;
 
 struct Value {
   enum Kind { Nil, Bool, Integer, Float, String, Array, Map } kind = Nil;
@@ -15,11 +16,21 @@ struct Value {
   double real = 0;
   std::string string;
   std::vector<Value> array;
-  std::vector<std::pair<std::string, Value>> map;  // keys that are no strings are refused
+  std::vector<Entry> map;  // keys that are no strings are refused
+
+  Value();
+  ~Value();
+  Value(Value&&) noexcept;
+  Value& operator=(Value&&) noexcept;
 
   const Value* get(const char* key) const;
   int64_t integer_or(const char* key, int64_t otherwise) const;
   std::string string_or(const char* key, const std::string& otherwise) const;
+};
+
+struct Entry {
+  std::string key;
+  Value value;
 };
 
 // False with the reason in `error`.

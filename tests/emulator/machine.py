@@ -71,7 +71,13 @@ def _assembly(sources):
             s.extra,
             ".end_amdhsa_kernel",
         ]
-    text += [".amdgpu_metadata", "---", "amdhsa.version: [1, 2]", "amdhsa.target: amdgcn-amd-amdhsa--gfx950", "amdhsa.kernels:"]
+    text += [
+        ".amdgpu_metadata",
+        "---",
+        "amdhsa.version: [1, 2]",
+        "amdhsa.target: amdgcn-amd-amdhsa--gfx950",
+        "amdhsa.kernels:",
+    ]
     for s in sources:
         offsets, size = s.offsets()
         text += [
@@ -109,7 +115,15 @@ def assemble(*sources):
     with tempfile.TemporaryDirectory() as folder:
         source, unit, linked = (Path(folder) / n for n in ("kernel.s", "kernel.o", "kernel.hsaco"))
         source.write_text(_assembly(sources))
-        command = [_tool("llvm-mc"), "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx950", "-filetype=obj", str(source), "-o", str(unit)]
+        command = [
+            _tool("llvm-mc"),
+            "-triple=amdgcn-amd-amdhsa",
+            "-mcpu=gfx950",
+            "-filetype=obj",
+            str(source),
+            "-o",
+            str(unit),
+        ]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise ValueError(done.stderr)
@@ -151,12 +165,20 @@ class Buffer:
     def of(cls, array):
         array = np.ascontiguousarray(array)
         self = cls(array.nbytes)
-        _check(_hip().hipMemcpy(ctypes.c_void_p(self.address), array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes), 1))
+        _check(
+            _hip().hipMemcpy(
+                ctypes.c_void_p(self.address), array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes), 1
+            )
+        )
         return self
 
     def read(self, dtype, count=None):
         array = np.empty(self.nbytes // np.dtype(dtype).itemsize if count is None else count, dtype)
-        _check(_hip().hipMemcpy(array.ctypes.data_as(ctypes.c_void_p), ctypes.c_void_p(self.address), ctypes.c_size_t(array.nbytes), 2))
+        _check(
+            _hip().hipMemcpy(
+                array.ctypes.data_as(ctypes.c_void_p), ctypes.c_void_p(self.address), ctypes.c_size_t(array.nbytes), 2
+            )
+        )
         return array
 
     def free(self):
@@ -203,7 +225,9 @@ class Module:
         _check(_hip().hipModuleGetFunction(ctypes.byref(function), self.handle, name.encode()))
         raw = ctypes.create_string_buffer(bytes(packed), max(size, 1))
         count = ctypes.c_size_t(size)
-        extra = (ctypes.c_void_p * 5)(1, ctypes.cast(raw, ctypes.c_void_p), 2, ctypes.cast(ctypes.byref(count), ctypes.c_void_p), 3)
+        extra = (ctypes.c_void_p * 5)(
+            1, ctypes.cast(raw, ctypes.c_void_p), 2, ctypes.cast(ctypes.byref(count), ctypes.c_void_p), 3
+        )
         variables = {"GFX950_EMU_STRICT": int(strict), "GFX950_EMU_SEED": seed}
         variables |= {f"GFX950_EMU_{k.upper()}": v for k, v in settings.items()}
         with environment(**variables):

@@ -62,13 +62,11 @@ s_waitcnt vmcnt(0)
 {case.setup}
 {case.text}
 s_waitcnt vmcnt(0) lgkmcnt(0)
-s_nop 4
+s_mov_b64 exec, -1
 v_mov_b32 v40, s30
 v_mov_b32 v41, s31
 v_mov_b32 v42, vcc_lo
 v_mov_b32 v43, vcc_hi
-s_mov_b64 exec, -1
-v_mov_b32 v44, v40
 global_store_dword v1, v20, s[6:7]
 global_store_dword v1, v21, s[6:7] offset:256
 global_store_dword v1, v40, s[6:7] offset:512

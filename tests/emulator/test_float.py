@@ -7,7 +7,25 @@ import pytest
 from .one_instruction import Bench, Case, as_f32, as_f64, f32, f64, lanes, low, pairs, same_floats
 
 NAN, INF = float("nan"), float("inf")
-VALUES = [0.0, -0.0, 1.0, -1.0, 1.5, 3.0, -2.5, 1e-45, -1e-40, 1.1754944e-38, 3.4e38, -3.4e38, INF, -INF, NAN, 0.1, 16777217.0]
+VALUES = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    1.5,
+    3.0,
+    -2.5,
+    1e-45,
+    -1e-40,
+    1.1754944e-38,
+    3.4e38,
+    -3.4e38,
+    INF,
+    -INF,
+    NAN,
+    0.1,
+    16777217.0,
+]
 VALUES64 = [0.0, -0.0, 1.0, -1.0, 1.5, 1e-320, 2.2e-308, 1.7e308, -1.7e308, INF, -INF, NAN, 0.1, 3.0]
 
 BINARY = {
@@ -28,7 +46,13 @@ FMAC = "v_fmac_f32 v20, v10, v12"
 PK_FMA = "v_pk_fma_f32 v[20:21], v[10:11], v[12:13], v[14:15] op_sel:[0,1,0] op_sel_hi:[1,0,1] neg_lo:[1,0,0]"
 OMOD = {"mul:2": 2.0, "mul:4": 4.0, "div:2": 0.5}
 CLAMP = "v_add_f32_e64 v20, v10, v12 clamp"
-UNARY = {"v_trunc_f32": np.trunc, "v_ceil_f32": np.ceil, "v_floor_f32": np.floor, "v_rndne_f32": np.rint, "v_sqrt_f32": np.sqrt}
+UNARY = {
+    "v_trunc_f32": np.trunc,
+    "v_ceil_f32": np.ceil,
+    "v_floor_f32": np.floor,
+    "v_rndne_f32": np.rint,
+    "v_sqrt_f32": np.sqrt,
+}
 FLUSH = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0"
 TEXTS = list(BINARY) + list(DOUBLE) + MINMAX + [FUSED, FMAC, PK_FMA, CLAMP]
 TEXTS += [f"v_add_f32_e64 v20, v10, v12 {m}" for m in OMOD] + [f"{u} v20, v10" for u in UNARY]
@@ -80,7 +104,11 @@ def test_fused_multiply_add_rounds_once():
 def test_packed_fma_selects_and_negates():
     rng = np.random.default_rng(1)
     word = rng.standard_normal((6, 64)).astype(np.float32)
-    wide = [word[2 * n].view(np.uint32).astype(np.uint64) | word[2 * n + 1].view(np.uint32).astype(np.uint64) << np.uint64(32) for n in range(3)]
+    wide = [
+        word[2 * n].view(np.uint32).astype(np.uint64)
+        | word[2 * n + 1].view(np.uint32).astype(np.uint64) << np.uint64(32)
+        for n in range(3)
+    ]
     got = BENCH.run(Case(PK_FMA), *wide)[0]
     fma = lambda a, b, c: (a.astype(np.float64) * b + c).astype(np.float32)  # noqa: E731  exact enough: no double rounding in these rows
     same_floats(low(got).view(np.float32), fma(-word[0], word[3], word[4]))
@@ -123,6 +151,9 @@ def test_denormal_flush_follows_mode():
 
 
 def test_ldexp_saturates_its_exponent():
-    a, e = lanes(f32(1.5, 1.0, -0.0, INF, 1e-45, 3.0)), lanes(np.array([2, -149, 5, -400, 149, 1000], np.int32).view(np.uint32))
+    a, e = (
+        lanes(f32(1.5, 1.0, -0.0, INF, 1e-45, 3.0)),
+        lanes(np.array([2, -149, 5, -400, 149, 1000], np.int32).view(np.uint32)),
+    )
     got = as_f32(BENCH.run(Case("v_ldexp_f32 v20, v10, v12"), a, e)[0])
     same_floats(got[:6], np.array([6.0, 1.4e-45, -0.0, INF, 1.0, INF], np.float32))

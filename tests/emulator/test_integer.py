@@ -6,7 +6,25 @@ import pytest
 
 from .one_instruction import Bench, Case, lanes, low, pairs
 
-EDGE = [0, 1, 2, 31, 32, 33, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x12345678, 0xDEADBEEF]
+EDGE = [
+    0,
+    1,
+    2,
+    31,
+    32,
+    33,
+    0x7F,
+    0x80,
+    0xFF,
+    0x7FFF,
+    0x8000,
+    0xFFFF,
+    0x7FFFFFFF,
+    0x80000000,
+    0xFFFFFFFF,
+    0x12345678,
+    0xDEADBEEF,
+]
 M32, M64 = 2**32 - 1, 2**64 - 1
 
 
@@ -53,14 +71,20 @@ TERNARY = {
     "v_bfe_u32 v20, v10, v12, v14": lambda a, b, c: (a >> (b & 31)) & ((1 << (c & 31)) - 1),
     "v_bfe_i32 v20, v10, v12, v14": lambda a, b, c: signed(signed(a) >> (b & 31), c & 31) if c & 31 else 0,
     "v_bfi_b32 v20, v10, v12, v14": lambda a, b, c: (a & b) | (~a & c),
-    "v_alignbit_b32 v20, v10, v12, v14": lambda a, b, c: ((a << 32 | b) >> (c & 31)),
-    "v_alignbyte_b32 v20, v10, v12, v14": lambda a, b, c: ((a << 32 | b) >> (8 * (c & 3))),
+    "v_alignbit_b32 v20, v10, v12, v14": lambda a, b, c: (a << 32 | b) >> (c & 31),
+    "v_alignbyte_b32 v20, v10, v12, v14": lambda a, b, c: (a << 32 | b) >> (8 * (c & 3)),
     "v_med3_i32 v20, v10, v12, v14": lambda a, b, c: sorted((signed(a), signed(b), signed(c)))[1],
     "v_max3_u32 v20, v10, v12, v14": lambda a, b, c: max(a, b, c),
     "v_mad_u32_u24 v20, v10, v12, v14": lambda a, b, c: (a & 0xFFFFFF) * (b & 0xFFFFFF) + c,
-    "v_sad_u8 v20, v10, v12, v14": lambda a, b, c: c + sum(abs((a >> n & 255) - (b >> n & 255)) for n in (0, 8, 16, 24)),
-    "v_dot4_i32_i8 v20, v10, v12, v14": lambda a, b, c: signed(c) + sum(signed(a >> n, 8) * signed(b >> n, 8) for n in (0, 8, 16, 24)),
-    "v_dot2_u32_u16 v20, v10, v12, v14": lambda a, b, c: c + sum((a >> n & 0xFFFF) * (b >> n & 0xFFFF) for n in (0, 16)),
+    "v_sad_u8 v20, v10, v12, v14": lambda a, b, c: (
+        c + sum(abs((a >> n & 255) - (b >> n & 255)) for n in (0, 8, 16, 24))
+    ),
+    "v_dot4_i32_i8 v20, v10, v12, v14": lambda a, b, c: (
+        signed(c) + sum(signed(a >> n, 8) * signed(b >> n, 8) for n in (0, 8, 16, 24))
+    ),
+    "v_dot2_u32_u16 v20, v10, v12, v14": lambda a, b, c: (
+        c + sum((a >> n & 0xFFFF) * (b >> n & 0xFFFF) for n in (0, 16))
+    ),
     "v_bitop3_b32 v20, v10, v12, v14 bitop3:0x1b": lambda a, b, c: sum(
         (0x1B >> (4 * (a >> n & 1) + 2 * (b >> n & 1) + (c >> n & 1)) & 1) << n for n in range(32)
     ),

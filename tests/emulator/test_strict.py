@@ -99,7 +99,11 @@ def test_scalar_load_makes_lds_counts_unsure():
 
 def test_results_come_late():
     """Without the wait the register holds what it held: the planted bug gives the old value, not by luck the new one."""
-    source = Source("late", LOAD_ARGUMENTS + "v_mov_b32 v2, 7\nglobal_load_dword v2, v1, s[4:5]\nv_mov_b32 v3, 9\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]")
+    source = Source(
+        "late",
+        LOAD_ARGUMENTS
+        + "v_mov_b32 v2, 7\nglobal_load_dword v2, v1, s[4:5]\nv_mov_b32 v3, 9\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+    )
     result = Buffer(256)
     assert outcome(source, data(), result) == [""] * len(SEEDS)
     assert result.read(np.uint32).tolist() == list(range(64))
@@ -161,7 +165,9 @@ def test_two_waves_write_different_values_to_a_byte():
          "LDS race", "ds_write_b32", block=(128, 1, 1), lds=512)  # fmt: skip
 
 
-DMA = DESCRIPTOR + """
+DMA = (
+    DESCRIPTOR
+    + """
 s_mov_b32 m0, 0
 s_nop 0
 buffer_load_dword v1, s[8:11], 0 offen lds
@@ -170,6 +176,7 @@ ds_read_b32 v3, v1
 s_waitcnt vmcnt(0) lgkmcnt(0)
 global_store_dword v1, v3, s[6:7]
 """
+)
 
 
 def test_dma_not_waited_for():
@@ -178,7 +185,9 @@ def test_dma_not_waited_for():
 
 
 def test_dma_of_another_wave_not_waited_for_before_the_barrier():
-    body = DESCRIPTOR + """
+    body = (
+        DESCRIPTOR
+        + """
 v_readfirstlane_b32 s12, v1
 s_mov_b32 m0, s12
 v_xor_b32 v2, 0x100, v1
@@ -189,12 +198,15 @@ ds_read_b32 v3, v2
 s_waitcnt vmcnt(0) lgkmcnt(0)
 global_store_dword v1, v3, s[6:7]
 """
+    )
     both("dmarace", LOAD_ARGUMENTS + body.format(wait=""), LOAD_ARGUMENTS + body.format(wait="s_waitcnt vmcnt(0)"),
          "LDS race", "ds_read_b32", "buffer_load_dword", block=(128, 1, 1), lds=512)  # fmt: skip
 
 
 def test_dma_over_a_read_in_flight():
-    body = DESCRIPTOR + """
+    body = (
+        DESCRIPTOR
+        + """
 s_mov_b32 m0, 0
 ds_write_b32 v1, v0
 s_waitcnt lgkmcnt(0)
@@ -204,12 +216,15 @@ buffer_load_dword v1, s[8:11], 0 offen lds
 s_waitcnt vmcnt(0) lgkmcnt(0)
 global_store_dword v1, v3, s[6:7]
 """
+    )
     both("dmawar", LOAD_ARGUMENTS + body.format(wait=""), LOAD_ARGUMENTS + body.format(wait="s_waitcnt lgkmcnt(0)"),
          "missing wait", "overwrites LDS", "buffer_load_dword", "ds_read_b32", lds=256)  # fmt: skip
 
 
 def test_lds_nobody_wrote():
-    body = "{write}\ns_waitcnt lgkmcnt(0)\nds_read_b32 v3, v1\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v3, s[6:7]\n"
+    body = (
+        "{write}\ns_waitcnt lgkmcnt(0)\nds_read_b32 v3, v1\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v3, s[6:7]\n"
+    )
     both("unwritten", LOAD_ARGUMENTS + body.format(write=""), LOAD_ARGUMENTS + body.format(write="ds_write_b32 v1, v0"),
          "unwritten LDS", "ds_read_b32", lds=256)  # fmt: skip
 
@@ -227,16 +242,26 @@ def test_misaligned_transposing_read():
 
 
 def test_device_memory_nobody_wrote():
-    source = Source("virgin", LOAD_ARGUMENTS + "global_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]")
+    source = Source(
+        "virgin",
+        LOAD_ARGUMENTS + "global_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+    )
     fresh, result = Buffer(256), Buffer(256)
     text = outcome(source, fresh, result, seeds=[0])[0]
-    assert "unwritten memory" in text and "global_load_dword" in text and "byte 0 of a device allocation of 256 bytes" in text
+    assert (
+        "unwritten memory" in text
+        and "global_load_dword" in text
+        and "byte 0 of a device allocation of 256 bytes" in text
+    )
     assert outcome(source, data(64), result, seeds=[0]) == [""]
 
 
 def test_what_a_kernel_wrote_counts_as_written():
     writer = Source("writer", LOAD_ARGUMENTS + "global_store_dword v1, v0, s[6:7]")
-    reader = Source("reader", LOAD_ARGUMENTS + "global_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]")
+    reader = Source(
+        "reader",
+        LOAD_ARGUMENTS + "global_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+    )
     middle, result = Buffer(256), Buffer(256)
     loaded = machine.module(writer, reader)
     loaded.launch("writer", data(64), middle)  # not strict: still tracked
@@ -245,10 +270,17 @@ def test_what_a_kernel_wrote_counts_as_written():
 
 
 def test_memory_past_the_end_and_freed_memory():
-    body = LOAD_ARGUMENTS + "global_load_dword v2, v1, s[4:5] offset:{offset}\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]"
+    body = (
+        LOAD_ARGUMENTS
+        + "global_load_dword v2, v1, s[4:5] offset:{offset}\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]"
+    )
     result = Buffer(256)
     text = outcome(Source("past", body.format(offset=4)), data(64), result, seeds=[0])[0]
-    assert "bad address" in text and "lane 63" in text and "0 bytes past the end of a device allocation of 256 bytes" in text
+    assert (
+        "bad address" in text
+        and "lane 63" in text
+        and "0 bytes past the end of a device allocation of 256 bytes" in text
+    )
     stale = data(64)
     address = stale.address
     stale.free()
@@ -259,16 +291,25 @@ def test_memory_past_the_end_and_freed_memory():
 
 def test_buffer_range_check_is_no_bad_access():
     """Dwords past num_records give 0 and touch nothing, even where the allocation ends."""
-    body = LOAD_ARGUMENTS + DESCRIPTOR + "s_mov_b32 s10, 128\nbuffer_load_dword v2, v1, s[8:11], 0 offen\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]"
+    body = (
+        LOAD_ARGUMENTS
+        + DESCRIPTOR
+        + "s_mov_b32 s10, 128\nbuffer_load_dword v2, v1, s[8:11], 0 offen\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]"
+    )
     result = Buffer(256)
     assert outcome(Source("ranged", body), data(32), result, seeds=[0]) == [""]
     assert result.read(np.uint32).tolist() == list(range(32)) + [0] * 32
 
 
 def test_reports_are_sorted_repeatable_and_limited():
-    body = LOAD_ARGUMENTS + "global_load_dword v2, v1, s[4:5]\nv_mov_b32 v3, v2\nglobal_load_dword v4, v1, s[4:5]\nv_mov_b32 v5, v4\ns_waitcnt vmcnt(0)\n"
+    body = (
+        LOAD_ARGUMENTS
+        + "global_load_dword v2, v1, s[4:5]\nv_mov_b32 v3, v2\nglobal_load_dword v4, v1, s[4:5]\nv_mov_b32 v5, v4\ns_waitcnt vmcnt(0)\n"
+    )
     source, result = Source("many", body), Buffer(256)
-    first, second = (outcome(source, data(), result, seeds=[3], grid=(20, 1, 1), block=(128, 1, 1), reports=6)[0] for _ in range(2))
+    first, second = (
+        outcome(source, data(), result, seeds=[3], grid=(20, 1, 1), block=(128, 1, 1), reports=6)[0] for _ in range(2)
+    )
     assert first == second
     lines = [line for line in first.splitlines() if line.startswith("  ")]
     assert len(lines) == 6 and "80 reports" in first and "the first 6" in first
@@ -288,7 +329,9 @@ def test_the_process_lives_on():
 
 def test_waves_interleave_by_the_seed():
     """Each wave appends its number through a returning atomic: the order differs between seeds and repeats for one seed."""
-    body = LOAD_ARGUMENTS + """
+    body = (
+        LOAD_ARGUMENTS
+        + """
 v_lshrrev_b32 v5, 6, v0
 v_readfirstlane_b32 s12, v5
 s_mov_b64 exec, 1
@@ -305,6 +348,7 @@ s_add_i32 s13, s13, 1
 s_cmp_lt_i32 s13, 32
 s_cbranch_scc1 again
 """
+    )
     source = Source("order", body)
     loaded = machine.module(source)
 
