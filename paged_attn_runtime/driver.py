@@ -19,6 +19,12 @@ from typing import Any
 from .errors import HipError
 
 _RUNTIME_FILE = re.compile(r"libamdhip64[^/]*\.so[^/]*")
+# A kernel of this process read or wrote where it must not; HIP says so at whatever call comes next.
+_FAULTS = ("hipErrorIllegalAddress", "hipErrorLaunchFailure")
+GARBAGE_HINT = (
+    ". A kernel that was launched earlier failed; if it was one of this package, PAGED_ATTN_CHECK=1 finds wrong lengths, "
+    "page ids and pointers before they are launched"
+)
 _INSTALL = 'pip install "hip-python" (10.0), or "hip-python==7.2.*" on a ROCm 7.2 node'
 
 _lock = threading.RLock()
@@ -193,7 +199,8 @@ class Driver:
         error = result[0]
         if error:
             self.clear_error()
-            raise HipError(error.name, f"{call}: {self._explain(error)}")
+            hint = GARBAGE_HINT if error.name in _FAULTS else ""
+            raise HipError(error.name, f"{call}: {self._explain(error)}{hint}")
         return result[1] if len(result) == 2 else (result[1:] or None)
 
     def _explain(self, error: Any) -> str:

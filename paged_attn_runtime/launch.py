@@ -36,6 +36,13 @@ def launch(
     if grid is None:
         return
     driver = hip.driver()
+    device = prepared.device
+    result = driver.raw_get_device()
+    if result[1] != device or result[0]:
+        driver.check("hipGetDevice", result)
+        with driver.device(device):
+            launch(prepared, tensors, pointers, floats, stream)
+        return
     kernel = prepared.kernel
     try:
         buffer = kernel.buffers.pop()
@@ -49,21 +56,10 @@ def launch(
         pack_into(memory, offset, *(floats if pick is None else pick(floats)))
     x, y, z = grid
     block_x, block_y, block_z = prepared.block
-    device = prepared.device
-    result = driver.raw_get_device()
-    if result[1] == device and not result[0]:
-        try:
-            result = driver.raw_launch(
-                prepared.function, x, y, z, block_x, block_y, block_z, 0, stream, None, buffer.extra
-            )
-        except ValueError as error:  # a code that the binding has no name for
-            raise HipError("UnknownError", f"hipModuleLaunchKernel({kernel.entry.name}): {error}") from None
-    else:
-        driver.check("hipGetDevice", result)
-        with driver.device(device):
-            result = driver.raw_launch(
-                prepared.function, x, y, z, block_x, block_y, block_z, 0, stream, None, buffer.extra
-            )
+    try:
+        result = driver.raw_launch(prepared.function, x, y, z, block_x, block_y, block_z, 0, stream, None, buffer.extra)
+    except ValueError as error:  # a code that the binding has no name for
+        raise HipError("UnknownError", f"hipModuleLaunchKernel({kernel.entry.name}): {error}") from None
     kernel.buffers.append(buffer)
     if result[0]:
         driver.check(f"hipModuleLaunchKernel({kernel.entry.name}, grid {grid}, device {device})", result)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import paged_attn_runtime as par
+from paged_attn_runtime import driver as hip
 from paged_attn_runtime import prefill
 from tests.reference.compare import compare
 from tests.reference.paged import from_bf16
@@ -209,13 +210,44 @@ def test_memory_is_freed_with_the_arrays(emulated):
     assert live_objects() == before
 
 
-def test_a_failed_launch_names_kernel_grid_and_hips_error(emulated):
+def test_an_exception_in_the_middle_of_a_launch(monkeypatch):
+    call, driver = Call(), hip.driver()
+    call.prefill()
+    call.clear()
+    right = driver.raw_launch
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    def unknown(*_):
+        raise ValueError("4711 is not a valid hipError_t")
+
+    for wrong, error, said in ((interrupted, KeyboardInterrupt, None), (unknown, par.HipError, "UnknownError: .*4711")):
+        monkeypatch.setattr(driver, "raw_launch", wrong)
+        with pytest.raises(error, match=said):
+            call.prefill()
+        monkeypatch.setattr(driver, "raw_launch", right)
+    call.prefill()
+    call.verify()
+
+
+def test_a_bad_stream_names_kernel_grid_and_hips_error():
+    call = Call()
+    with pytest.raises(
+        par.HipError, match=r"^hip\w+: hipModuleLaunchKernel\(paged_prefill_d192_.*, grid \(4, \d+, 1\), device 0\)"
+    ):
+        call.prefill(stream=0x123450)
+    call.prefill()
+    call.verify()
+
+
+def test_a_fault_of_the_device_suggests_the_checking_mode(emulated):
     """A page id outside the cache is the caller's error: strict mode reports it, and the next call works."""
     call = Call()
     table = call.problem.block_table()
     table[0, 0] = 1 << 20
     bad = par.DeviceArray.from_numpy(table)
-    with pytest.raises(par.HipError, match="hip[A-Z]"):
+    with pytest.raises(par.HipError, match="hipErrorIllegalAddress: .*PAGED_ATTN_CHECK=1 finds wrong lengths"):
         call.prefill(block_table=bad)
         call.out.to_numpy()
     call = Call()

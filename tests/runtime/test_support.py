@@ -30,7 +30,7 @@ def test_warmup_of_what_is_not_there(damaged):
 
 
 def test_warmup_on_a_device_that_is_not_there():
-    with pytest.raises(ValueError, match="device is 7; this process has 1 device, numbered from 0"):
+    with pytest.raises(ValueError, match=r"device is 7; this process has \d+ devices?, numbered from 0"):
         par.warmup(head_dim=192, device=7)
 
 
@@ -55,7 +55,7 @@ def test_supported():
         ({"num_kv_heads": 0}, "num_q_heads is 1 and num_kv_heads 0"),
         ({"batch_policy": "best"}, "batch_policy is 'best'"),
         ({"window_size": (128, 0)}, "window_size=(128, 0): sliding windows are not served"),
-        ({"device": 9}, "device is 9; this process has 1 device"),
+        ({"device": 9}, "device is 9; this process has "),
         ({"colour": 3}, "unexpected keyword argument 'colour'"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
