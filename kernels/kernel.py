@@ -17,7 +17,7 @@ import math
 
 import flydsl.expr as fx
 
-from . import batch, control, epilogue, isa, lane_maps, loads, mapping, merge, phases, products, split_schedule
+from . import batch, control, epilogue, isa, lane_maps, loads, mapping, merge, phases, products, softmax, split_schedule
 from . import schedule as shared_schedule
 from .traits import CHUNK, GROUP_SHIFT, GROUP_WAVES, LANES, LANES_SHIFT, STEP_DIMS, TILE_SHIFT, WAVE_ROWS, Traits
 
@@ -72,9 +72,10 @@ def _attend_block(traits: Traits, arguments, work, wave, lane):
     scale = arguments.softmax_scale * fx.Float32(math.log2(math.e))
     scale = scale * _descale(arguments.q_descale, arguments.q_descale_value)
     scale = scale * _descale(arguments.k_descale, arguments.k_descale_value)
+    scale = isa.maximum(scale, fx.Float32(_SMALLEST_SCALE))
     v_descale = _descale(arguments.v_descale, arguments.v_descale_value)
 
-    state = phases.first_state(traits)
+    state = phases.first_state(traits, scale)
 
     def attend_keys(current):
         pipe = phases.Pipeline(
@@ -84,14 +85,14 @@ def _attend_block(traits: Traits, arguments, work, wave, lane):
             lane=lane,
             query=_load_query(traits, arguments, work, row, lane),
             ones=products.ones_operand(lane),
-            scale=isa.maximum(scale, fx.Float32(_SMALLEST_SCALE)),
             keys=keys,
             last_visible=fx.min(row, work.queries - 1) + behind,
             tiles=tiles,
             half=group,
         )
         current = schedule.run(pipe, current, main_tiles, group == 1)
-        return [current.shift, current.total, current.out]
+        shift = softmax.unsqueezed(current.shift, current.scale, scale)
+        return [shift, current.total, current.out]
 
     nothing = [state.shift, state.total, state.out]
     if traits.split_keys:

@@ -25,7 +25,6 @@ class Pipeline:
     lane: fx.Int32
     query: list  # Q operands, one for each 64 dims
     ones: fx.Vector
-    scale: fx.Float32
     keys: fx.Int32  # Lk
     last_visible: fx.Int32  # per lane: the row's last key
     tiles: fx.Int32
@@ -36,10 +35,11 @@ class Pipeline:
         return loads.reader(self.traits, self.lane)
 
 
-def first_state(traits: Traits):
+def first_state(traits: Traits, scale):
     """Loop-carried values: softmax state, scores of the half that comes next, LDS offsets of tiles T, T+1, T+2."""
     return SimpleNamespace(
         shift=fx.Float32(softmax.FIRST_SHIFT),
+        scale=scale,
         total=products.zero_scores(4),
         out=[products.zero_scores() for _ in range(traits.problem.column_blocks)],
         stages=[fx.Int32(stage * traits.stages.stage) for stage in range(STAGES)],
@@ -49,10 +49,10 @@ def first_state(traits: Traits):
 
 def softmax_phase(pipe: Pipeline, state):
     """Scores to weights."""
-    state.shift, state.total, state.out = softmax.keep_in_range(
-        state.scores, pipe.scale, state.shift, state.total, state.out
+    state.shift, state.scale, state.total, state.out = softmax.keep_in_range(
+        state.scores, state.shift, state.scale, state.total, state.out
     )
-    return state, softmax.weigh(state.scores, pipe.scale, state.shift)
+    return state, softmax.weigh(state.scores, state.shift, state.scale)
 
 
 def masked_softmax_phase(pipe: Pipeline, state, first_key, values):

@@ -5,6 +5,10 @@ running maximum: it is set to HEADROOM - (maximum * scale), so that the largest 
 left alone while s * scale + shift stays at or below LIMIT. No weight exceeds 2^8.8 = 446 then (v_exp_f32 is off by
 less than 1e-6 of it), e4m3 holds 448, and its conversion turns into NaN above 464 only. The test uses the very sum
 that is exponentiated, and a fused multiply-add is monotonic in s, so that testing the largest score tests all.
+
+After a move the sum for the maximum itself is HEADROOM up to the rounding of the product and of `shift`: less than 1
+while |maximum * scale| < 2^23. Beyond SQUEEZE_FROM a query gets a scale of its own that brings its maximum to SQUEEZE_TO.
+Only scores that differ from the maximum by some 2^-17 of it could tell, which is less than they differ by rounding.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ from . import control, isa
 HEADROOM = 7.0
 LIMIT = 8.8
 GROUP = 8  # scores that are exponentiated together
+SQUEEZE_FROM = 2.0**22  # of |maximum * scale|; logits of a model are below 100
+SQUEEZE_TO = 2.0**21
 FIRST_SHIFT = 1e30  # no maximum seen yet: any score exceeds LIMIT, while a masked one (-inf) gives weight 0
 
 
@@ -28,26 +34,36 @@ def largest(scores):
     return isa.maximum(peak, values[-1])
 
 
-def rescale(peak, scale, state):
+def rescale(peak, state):
     """Moves `shift` to the new maximum for the queries that need it, and with it what they have summed up."""
-    shift, total, out = state
+    shift, scale, total, out = state
     peak = isa.with_other_half(peak, isa.maximum)
     exceeds = isa.fma(peak, scale, shift) > LIMIT
-    moved = exceeds.select(HEADROOM - peak * scale, shift)
-    factor = isa.exp2(moved - shift)
+    scaled = peak * scale
+    factor = fx.Float32(exceeds.select(isa.exp2(HEADROOM - scaled - shift), fx.Float32(1.0)))
+    size = fx.maxnumf(scaled, -scaled)
+    squeezed = fx.Float32((size > SQUEEZE_FROM).select(scale * (isa.reciprocal(size) * SQUEEZE_TO), scale))
+    scale = fx.Float32(exceeds.select(squeezed, scale))
+    shift = fx.Float32(exceeds.select(HEADROOM - peak * scale, shift))
     total = fx.Vector.from_elements([total[i] * factor for i in range(total.numel)], fx.Float32)
     out = [fx.Vector.from_elements([block[i] * factor for i in range(block.numel)], fx.Float32) for block in out]
-    return [moved, total, out]
+    return [shift, scale, total, out]
 
 
-def keep_in_range(scores, scale, shift, total, out):
+def keep_in_range(scores, shift, scale, total, out):
     """Rescales in the rare case that some query of the wave needs it."""
     peak = largest(scores)
     exceeds = isa.fma(peak, scale, shift) > LIMIT
-    return control.choose(isa.any_lane(exceeds), [shift, total, out], lambda state: rescale(peak, scale, state))
+    return control.choose(isa.any_lane(exceeds), [shift, scale, total, out], lambda state: rescale(peak, state))
 
 
-def weigh(scores, scale, shift):
+def unsqueezed(shift, scale, whole_scale):
+    """What `shift` would be with the scale that all queries started from."""
+    stretched = HEADROOM - (HEADROOM - shift) * (whole_scale * isa.reciprocal(scale))
+    return fx.Float32((scale == whole_scale).select(shift, stretched))
+
+
+def weigh(scores, shift, scale):
     """P as the B operand of PV: byte 16*i + j of a lane is its score register j of subtile i.
 
     The scores go in groups: the conversions of one wait for its exponentials only.

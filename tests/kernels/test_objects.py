@@ -72,7 +72,9 @@ def test_wide_heads_keep_the_matrix_units_busy(prebuilt, name):
     assert analyse(prebuilt / f"{name}.hsaco").useful_share >= 0.65
 
 
-@pytest.mark.parametrize("page, share", [("p16_vectorized_5d", 0.97), ("p1024_vectorized_5d", 0.97), ("p1_linear", 0.85)])
+@pytest.mark.parametrize(
+    "page, share", [("p16_vectorized_5d", 0.97), ("p1024_vectorized_5d", 0.97), ("p1_linear", 0.85)]
+)
 @pytest.mark.parametrize("name", [n for n in NAMES if "_p64_" in n])
 def test_other_pages_keep_up_with_page_64(prebuilt, name, page, share):
     other = name.replace("p64_vectorized_5d", page)
