@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include <chrono>
+#include <string_view>
 #include <thread>
 
 #include "api/call.h"
@@ -11,10 +12,15 @@
 namespace gfx950::api {
 namespace {
 
+// In this copy of the library, should a process hold two.
 void* look_up(const char* name) {
-  static void* const self = dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_NOLOAD);
-  void* found = self ? dlsym(self, name) : dlsym(RTLD_DEFAULT, name);
-  return found && (std::string_view(name).substr(0, 3) == "hip" || std::string_view(name).substr(0, 5) == "__hip") ? found : nullptr;
+  static void* const self = [] {
+    Dl_info info{};
+    dladdr(reinterpret_cast<void*>(&look_up), &info);
+    return info.dli_fname ? dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+  }();
+  const std::string_view wanted = name;
+  return self && (wanted.substr(0, 3) == "hip" || wanted.substr(0, 5) == "__hip") ? dlsym(self, name) : nullptr;
 }
 
 void* need_device_value(void* pointer, size_t bytes) {

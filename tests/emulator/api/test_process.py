@@ -148,3 +148,21 @@ def test_look_up_by_name(hip):
 def test_live_objects_by_unknown_name(hip):
     assert hip.live("nothing") == -1
     assert hip.library.gfx950_emu_version().startswith(b"gfx950 emulator ")
+
+
+def test_two_copies_in_one_process_are_two_runtimes(run_process, library, tmp_path):
+    other = tmp_path / library.name
+    other.write_bytes(library.read_bytes())
+    run_process(
+        f"other = Hip({str(other)!r})\n"
+        "p, q = hip.malloc(64), other.malloc(64)\n"
+        "assert hip.live('allocations') == 1 and other.live('allocations') == 1\n"
+        "a = PointerAttributes()\n"
+        "hip.ok('hipPointerGetAttributes', ctypes.byref(a), q); assert a.type == 0\n"
+        "other.ok('hipPointerGetAttributes', ctypes.byref(a), q); assert a.type == 2\n"
+        "f = ctypes.c_void_p(); mine = ctypes.cast(other.library.hipMalloc, ctypes.c_void_p).value\n"
+        "other.ok('hipGetProcAddress', 'hipMalloc', ctypes.byref(f), 600, 0, None); assert f.value == mine\n"
+        "for h, x in ((hip, p), (other, q)):\n"
+        "    functions = {'store': h.function(h.module(image), 'store')}\n"
+        "    assert h.store(functions, x, 5) == 'hipSuccess' and h.read_u32(x) == 5\n"
+    )
