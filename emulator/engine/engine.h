@@ -66,7 +66,8 @@ struct Settings {
   uint64_t seed = 0;
   unsigned threads = 0;  // 0: all cores
   unsigned reports_kept = 16;
-  uint64_t max_instructions = 1ull << 33;  // of one wave: the runaway guard
+  uint64_t max_instructions = 1ull << 33;  // of one wave: the runaway guard (GFX950_EMU_MAX_INSTRUCTIONS)
+  uint64_t quantum = 1 << 16;  // normal mode: instructions of a wave before the next has its turn (GFX950_EMU_QUANTUM)
   const std::atomic<bool>* stop = nullptr;      // set by another thread: the launch ends with ErrorCode::Runaway soon
   static Settings from_environment();           // reads the environment at every call
 };

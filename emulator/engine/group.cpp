@@ -11,7 +11,6 @@ namespace gfx950 {
 
 namespace {
 
-constexpr uint64_t kQuantum = 1 << 16;  // instructions of a wave before the next has its turn
 
 // A small generator with a fixed sequence on every host.
 struct Random {
@@ -148,7 +147,7 @@ void GroupRunner::schedule_plain() {
       if (w->stop != Stop::None) continue;
       ran = true;
       group_.running = w.get();
-      step(*w, kQuantum);
+      step(*w, launch_.settings->quantum);
       if (w->executed > limit) fault(*w, ErrorCode::Runaway, "more than " + std::to_string(limit) + " instructions");
       if ((stop && stop->load(std::memory_order_relaxed)) || launch_.failed.load(std::memory_order_relaxed)) throw Fault{ErrorCode::Runaway, "stopped from outside"};
     }

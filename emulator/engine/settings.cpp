@@ -31,6 +31,8 @@ Settings Settings::from_environment() {
   s.threads = static_cast<unsigned>(number("GFX950_EMU_THREADS", 0));
   s.reports_kept = static_cast<unsigned>(number("GFX950_EMU_REPORTS", s.reports_kept));
   s.max_instructions = number("GFX950_EMU_MAX_INSTRUCTIONS", s.max_instructions);
+  s.quantum = number("GFX950_EMU_QUANTUM", s.quantum);
+  if (s.quantum == 0) s.quantum = 1;
   return s;
 }
 

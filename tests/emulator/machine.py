@@ -9,7 +9,7 @@ import os
 import struct
 import subprocess
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -187,10 +187,8 @@ class Buffer:
             self.address = None
 
     def __del__(self):
-        try:
+        with suppress(Exception):  # interpreter shutdown
             self.free()
-        except Exception:  # interpreter shutdown
-            pass
 
 
 @contextmanager

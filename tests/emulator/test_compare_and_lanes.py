@@ -105,7 +105,7 @@ def test_class():
         )
     )
     for n in range(10):
-        assert BENCH.run(Case(CLASS), x, 1 << n)[1] == mask_of(LANE % 10 == n)
+        assert BENCH.run(Case(CLASS), x, 1 << n)[1] == mask_of(n == LANE % 10)
 
 
 def test_cndmask():
