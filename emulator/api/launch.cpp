@@ -11,6 +11,8 @@
 namespace gfx950::api {
 namespace {
 
+constexpr uint64_t kMostWorkgroups = 1 << 28;  // at 10 us each, 20 minutes on two cores
+
 [[noreturn]] void refuse_geometry(const Function& function, const std::string& why) {
   throw Failure(hipErrorInvalidConfiguration, text("kernel ", function.kernel->name, ": ", why));
 }
@@ -100,6 +102,9 @@ void check_geometry(const Function& function, const Geometry& g) {
     refuse_geometry(function, text("a workgroup of ", show(g.block), " = ", threads, " work-items exceeds the ", function.kernel->max_flat_workgroup_size, " that the kernel was compiled for"));
   if (uint64_t{g.grid.x} * g.block.x > UINT32_MAX || uint64_t{g.grid.y} * g.block.y > UINT32_MAX || uint64_t{g.grid.z} * g.block.z > UINT32_MAX)
     refuse_geometry(function, text("a grid of ", show(g.grid), " workgroups of ", show(g.block), " has more than 2^32 - 1 work-items in one direction"));
+  const uint64_t workgroups = uint64_t{g.grid.x} * g.grid.y;  // below 2^48
+  if (workgroups > kMostWorkgroups || workgroups * g.grid.z > kMostWorkgroups)
+    refuse_geometry(function, text("a grid of ", show(g.grid), " workgroups has more than the ", kMostWorkgroups, " that the emulator would ever finish"));
   const uint32_t(&required)[3] = function.kernel->required_workgroup_size;
   if (required[0] && (required[0] != g.block.x || required[1] != g.block.y || required[2] != g.block.z))
     refuse_geometry(function, text("a workgroup of ", show(g.block), " work-items is not the (", required[0], ", ", required[1], ", ", required[2], ") that the kernel requires"));

@@ -7,18 +7,7 @@
 
 namespace gfx950::api {
 
-std::shared_ptr<Stream> create_stream(unsigned flags, int priority);
-
 namespace {
-
-// Holds a destroyed stream until its work is done, so that the device still waits for it.
-class LastWork : public EmptyWork {
- public:
-  explicit LastWork(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
-
- private:
-  std::shared_ptr<Stream> stream_;
-};
 
 hipError_t create(hipStream_t* handle, unsigned flags, int priority) {
   need(handle, "the pointer to the result");
@@ -29,9 +18,7 @@ hipError_t destroy(hipStream_t handle) {
   if (!handle || handle == hipStreamLegacy || handle == hipStreamPerThread) throw Failure(hipErrorInvalidHandle, "a default stream cannot be destroyed");
   auto stream = streams().remove(handle);
   stream_is_destroyed(stream);
-  if (stream->queue->submitted()) enqueue(*stream, std::make_shared<LastWork>(stream));
-  stream->queue->close();
-  return hipSuccess;
+  return retire(stream), hipSuccess;
 }
 
 hipError_t wait_event(const char* name, hipStream_t handle, hipEvent_t event, unsigned flags, bool per_thread) {

@@ -45,11 +45,27 @@ std::vector<Dependency> implied(Device& device, const Stream& stream) {
   return list;
 }
 
+void add_to_device(const std::shared_ptr<Stream>& stream) {
+  Device& device = api::device(stream->device);
+  std::lock_guard lock(device.order);
+  std::erase_if(device.streams, [](const std::weak_ptr<Stream>& weak) { return weak.expired(); });
+  device.streams.push_back(stream);
+}
+
+// Holds a stream until its work is done.
+class LastWork : public EmptyWork {
+ public:
+  explicit LastWork(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
+
+ private:
+  std::shared_ptr<Stream> stream_;
+};
+
 // One default stream per device for each thread; it goes with the thread.
 struct ThreadStreams {
   std::map<int, std::shared_ptr<Stream>> by_device;
   ~ThreadStreams() {
-    for (auto& [device, stream] : by_device) stream->queue->close();
+    for (auto& [device, stream] : by_device) retire(stream);
   }
 };
 
@@ -61,9 +77,7 @@ std::shared_ptr<Stream> thread_stream(int ordinal) {
     stream->per_thread = true;
     stream->handle = hipStreamPerThread;
     stream->id = g_next_stream_id++;
-    Device& device = api::device(ordinal);
-    std::lock_guard lock(device.order);
-    device.streams.push_back(stream);
+    add_to_device(stream);
   }
   return stream;
 }
@@ -155,9 +169,13 @@ std::shared_ptr<Stream> create_stream(unsigned flags, int priority) {
   auto stream = std::make_shared<Stream>(device.ordinal, flags, std::clamp(priority, -1, 1), false);
   stream->id = g_next_stream_id++;
   stream->handle = streams().add(stream);
-  std::lock_guard lock(device.order);
-  device.streams.push_back(stream);
+  add_to_device(stream);
   return stream;
+}
+
+void retire(const std::shared_ptr<Stream>& stream) {
+  if (stream->queue->submitted()) enqueue(*stream, std::make_shared<LastWork>(stream));
+  stream->queue->close();
 }
 
 }  // namespace gfx950::api

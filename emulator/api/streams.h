@@ -38,6 +38,10 @@ Registry<hipStream_t, Stream, Kind::Stream>& streams();
 std::shared_ptr<Stream> resolve_stream(hipStream_t handle, bool per_thread = false);
 std::shared_ptr<Stream> legacy_stream(int device);
 
+std::shared_ptr<Stream> create_stream(unsigned flags, int priority);  // on the current device
+// Ends a stream whose handle is gone: what was submitted still runs, and the device still waits for it.
+void retire(const std::shared_ptr<Stream>& stream);
+
 // Puts work into a stream, after what the default-stream rules and `after` demand. Returns its place.
 Dependency enqueue(Stream& stream, WorkPointer work, std::vector<Dependency> after = {});
 // Waits for one piece of work. Throws hipErrorIllegalState in a stream's own worker (a host function), which would wait for itself.

@@ -58,6 +58,11 @@ def test_configuration_structure(hip, functions):
             "a workgroup of (512, 1, 1) = 512 work-items exceeds the 256 that the kernel was compiled for",
         ),
         (
+            (65536, 4097, 1),
+            (1, 1, 1),
+            "a grid of (65536, 4097, 1) workgroups has more than the 268435456 that the emulator would ever finish",
+        ),
+        (
             (1 << 30, 1, 1),
             (64, 1, 1),
             "a grid of (1073741824, 1, 1) workgroups of (64, 1, 1) has more than 2^32 - 1 work-items in one direction",

@@ -224,3 +224,12 @@ def test_a_thousand_streams_cost_no_thousand_threads(hip):
     for stream in streams:
         hip.ok("hipStreamDestroy", stream)
     assert time.perf_counter() - start < 5
+
+
+def test_the_work_of_a_thread_that_ended_is_still_waited_for(run_process):
+    run_process(
+        PREPARE + "t = threading.Thread(target=lambda: [fill(i, PER_THREAD_STREAM) for i in range(1, 5)])\n"
+        "t.start(); t.join()\n"
+        "hip.ok('hipDeviceSynchronize'); assert word.value == 4\n",
+        **DELAY,
+    )
