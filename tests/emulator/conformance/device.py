@@ -68,7 +68,10 @@ class Device:
     def download(self, address, like):
         out = np.empty_like(np.ascontiguousarray(like))
         target = out.ctypes.data_as(ctypes.c_void_p)
-        self.check(self.c.hipMemcpy(target, ctypes.c_void_p(address), ctypes.c_size_t(out.nbytes), 2), "hipMemcpy from the device")
+        self.check(
+            self.c.hipMemcpy(target, ctypes.c_void_p(address), ctypes.c_size_t(out.nbytes), 2),
+            "hipMemcpy from the device",
+        )
         return out
 
     def release(self):
@@ -80,13 +83,23 @@ class Device:
         """arguments: bytes of the explicit arguments in order (see packed), or values by position."""
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self.check(self.c.hipModuleLoadData(ctypes.byref(module), binary), "hipModuleLoadData")
-        self.check(self.c.hipModuleGetFunction(ctypes.byref(function), module, name.encode()), f"hipModuleGetFunction {name}")
+        self.check(
+            self.c.hipModuleGetFunction(ctypes.byref(function), module, name.encode()), f"hipModuleGetFunction {name}"
+        )
         buffer = ctypes.create_string_buffer(arguments, len(arguments))
         size = ctypes.c_size_t(len(arguments))
-        extra = (ctypes.c_void_p * 5)(LAUNCH_PARAM_BUFFER_POINTER, ctypes.addressof(buffer), LAUNCH_PARAM_BUFFER_SIZE,
-                                      ctypes.addressof(size), LAUNCH_PARAM_END)
+        extra = (ctypes.c_void_p * 5)(
+            LAUNCH_PARAM_BUFFER_POINTER,
+            ctypes.addressof(buffer),
+            LAUNCH_PARAM_BUFFER_SIZE,
+            ctypes.addressof(size),
+            LAUNCH_PARAM_END,
+        )
         sizes = [ctypes.c_uint(int(n)) for n in (*grid, *block)]
-        self.check(self.c.hipModuleLaunchKernel(function, *sizes, ctypes.c_uint(shared), None, None, extra), f"launch of {name}")
+        self.check(
+            self.c.hipModuleLaunchKernel(function, *sizes, ctypes.c_uint(shared), None, None, extra),
+            f"launch of {name}",
+        )
         self.check(self.c.hipDeviceSynchronize(), f"{name}")
         self.check(self.c.hipModuleUnload(module), "hipModuleUnload")
 

@@ -34,24 +34,72 @@ def four(prefix, shape, order):
 @pytest.mark.parametrize("kind", [BF16, FP8])
 def test_mha_forward(triton, kind, causal):
     batch, lq, lk, hq, hk, d = 2, 150, 150, 4, 2, 128
-    q, k, v = (RNG(s).standard_normal(shape).astype(kind) for s, shape in
-               enumerate([(batch, lq, hq, d), (batch, lk, hk, d), (batch, lk, hk, d)]))
+    q, k, v = (
+        RNG(s).standard_normal(shape).astype(kind)
+        for s, shape in enumerate([(batch, lq, hq, d), (batch, lk, hk, d), (batch, lk, hk, d)])
+    )
     fp8 = kind is FP8
     out, lse = np.zeros((batch, lq, hq, d), np.float32 if fp8 else kind), np.zeros((batch, hq, lq), np.float32)
     scales = [np.full((batch, h), s, np.float32) for s, h in ((0.5, hq), (0.75, hk), (1.25, hk))] if fp8 else [None] * 3
     scale = d**-0.5
-    arguments = {"q_ptr": q, "k_ptr": k, "v_ptr": v, "descale_q_ptr": scales[0], "descale_k_ptr": scales[1], "descale_v_ptr": scales[2],
-                 "out_ptr": out, "alibi_slopes_ptr": None, "s_dmask_ptr": None, "dropout_mask_ptr": None, "softmax_lse_ptr": lse,
-                 **four("q", q.shape, "zmhk"), **four("k", k.shape, "znhk"), **four("v", v.shape, "znhk"), **four("o", out.shape, "zmhn"),
-                 **{f"stride_descale_{x}_z_in": h if fp8 else None for x, h in (("q", hq), ("k", hk), ("v", hk))}, "stride_alibi_z_in": 0, "stride_alibi_h_in": 0,
-                 "stride_sd_z_in": 0, "stride_sd_h_in": 0, "stride_sd_m_in": 0, "stride_sd_n_in": 0,
-                 **four("lse_", lse.shape, "zhm"), "sm_scale": float(scale), "cu_seqlens_q": None, "cu_seqlens_k": None, "dropout_p": 0.0,
-                 "philox_seed": 0, "philox_offset_base_in": 0, "SEQLEN_Q": lq, "SEQLEN_K": lk, "BATCH": batch}
-    triton.run(KERNELS + "mha:_attn_fwd", (batch * hq * -(-lq // 64),), arguments,
-               {"IS_CAUSAL": causal, "NUM_Q_HEADS": hq, "NUM_K_HEADS": hk, "PRELOAD_V": False, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_DMODEL": d,
-                "BLOCK_DMODEL_POW2": d, "BLOCK_DMODEL_PE": 0, "RETURN_SCORES": False, "ENABLE_DROPOUT": False, "IS_FP8": fp8, "FP8_MAX": 448.0,
-                "VARLEN": False, "NUM_XCD": 8, "USE_INT64_STRIDES": True},
-               strict=REPLICATED)
+    arguments = {
+        "q_ptr": q,
+        "k_ptr": k,
+        "v_ptr": v,
+        "descale_q_ptr": scales[0],
+        "descale_k_ptr": scales[1],
+        "descale_v_ptr": scales[2],
+        "out_ptr": out,
+        "alibi_slopes_ptr": None,
+        "s_dmask_ptr": None,
+        "dropout_mask_ptr": None,
+        "softmax_lse_ptr": lse,
+        **four("q", q.shape, "zmhk"),
+        **four("k", k.shape, "znhk"),
+        **four("v", v.shape, "znhk"),
+        **four("o", out.shape, "zmhn"),
+        **{f"stride_descale_{x}_z_in": h if fp8 else None for x, h in (("q", hq), ("k", hk), ("v", hk))},
+        "stride_alibi_z_in": 0,
+        "stride_alibi_h_in": 0,
+        "stride_sd_z_in": 0,
+        "stride_sd_h_in": 0,
+        "stride_sd_m_in": 0,
+        "stride_sd_n_in": 0,
+        **four("lse_", lse.shape, "zhm"),
+        "sm_scale": float(scale),
+        "cu_seqlens_q": None,
+        "cu_seqlens_k": None,
+        "dropout_p": 0.0,
+        "philox_seed": 0,
+        "philox_offset_base_in": 0,
+        "SEQLEN_Q": lq,
+        "SEQLEN_K": lk,
+        "BATCH": batch,
+    }
+    triton.run(
+        KERNELS + "mha:_attn_fwd",
+        (batch * hq * -(-lq // 64),),
+        arguments,
+        {
+            "IS_CAUSAL": causal,
+            "NUM_Q_HEADS": hq,
+            "NUM_K_HEADS": hk,
+            "PRELOAD_V": False,
+            "BLOCK_M": 64,
+            "BLOCK_N": 64,
+            "BLOCK_DMODEL": d,
+            "BLOCK_DMODEL_POW2": d,
+            "BLOCK_DMODEL_PE": 0,
+            "RETURN_SCORES": False,
+            "ENABLE_DROPOUT": False,
+            "IS_FP8": fp8,
+            "FP8_MAX": 448.0,
+            "VARLEN": False,
+            "NUM_XCD": 8,
+            "USE_INT64_STRIDES": True,
+        },
+        strict=REPLICATED,
+    )
     for b in range(batch):
         want, want_lse = attention(q[b], k[b], v[b], scale * (0.375 if fp8 else 1), causal)
         close(out[b], want * (1.25 if fp8 else 1), 0.05 if fp8 else 2e-2, 0.06 if fp8 else 1e-2)
@@ -64,11 +112,29 @@ def test_prefill_of_ragged_sequences(triton, causal):
     starts = np.int32([0, 70, 71])
     q, k, v = (RNG(s).standard_normal((200, h, d)).astype(np.float16) for s, h in ((3, hq), (4, hk), (5, hk)))
     out = np.zeros_like(q)
-    triton.run(KERNELS + "prefill_attention:_fwd_kernel", (3, hq, 3),
-               {"Q": q, "K": k, "V": v, "sm_scale": 0.125, "B_Start_Loc": starts, "B_Seqlen": lengths, "Out": out, "stride_qbs": hq * d,
-                "stride_qh": d, "stride_kbs": hk * d, "stride_kh": d, "stride_vbs": hk * d, "stride_vh": d, "stride_obs": hq * d, "stride_oh": d},
-               {"kv_group_num": 2, "BLOCK_M": 64, "BLOCK_DMODEL": d, "BLOCK_N": 64, "IS_CAUSAL": causal, "Lk": d},
-               strict=REPLICATED)
+    triton.run(
+        KERNELS + "prefill_attention:_fwd_kernel",
+        (3, hq, 3),
+        {
+            "Q": q,
+            "K": k,
+            "V": v,
+            "sm_scale": 0.125,
+            "B_Start_Loc": starts,
+            "B_Seqlen": lengths,
+            "Out": out,
+            "stride_qbs": hq * d,
+            "stride_qh": d,
+            "stride_kbs": hk * d,
+            "stride_kh": d,
+            "stride_vbs": hk * d,
+            "stride_vh": d,
+            "stride_obs": hq * d,
+            "stride_oh": d,
+        },
+        {"kv_group_num": 2, "BLOCK_M": 64, "BLOCK_DMODEL": d, "BLOCK_N": 64, "IS_CAUSAL": causal, "Lk": d},
+        strict=REPLICATED,
+    )
     for start, length in zip(starts, lengths):
         here = slice(start, start + length)
         close(out[here], attention(q[here], k[here], v[here], 0.125, causal)[0], 1e-2, 5e-3)
@@ -96,13 +162,46 @@ def test_paged_decode(triton, kind):
     q = RNG(8).standard_normal((2, hq, d)).astype(BF16)
     out = np.zeros_like(q)
     scale, k_scale, v_scale = d**-0.5, 0.5, 0.75
-    common = {"q_ptr": q, "k_cache_ptr": k_cache, "v_cache_ptr": v_cache, "blk_tables_ptr": table, "seq_lens_ptr": np.int32(lengths),
-              "scale": scale, "k_scale": k_scale, "v_scale": v_scale, "stride_o_s": hq * d, "stride_o_nh": d, "stride_o_hs": 1,
-              "stride_k_b": hk * page * d, "stride_k_nh": page * d, "stride_k_kb": d, "stride_bt_s": table.shape[1], "stride_q_s": hq * d}
-    sizes = {"compute_type": {"dtype": "bf16"}, "KV_BLK_SZ": page, "KV_BLK_SZ_POW2": page, "HEAD_SZ": d, "HEAD_SZ_POW2": d, "QUERY_GRP_SZ": hq // hk}
-    triton.run(KERNELS + "pa_decode:_paged_attn_decode_v1_w_dot_kernel", (2, hk, 1),
-               {**common, "out_ptr": out, "alibi_slopes": None, "stride_q_nh": d, "stride_q_hs": 1, "stride_k_hs": 1, "stride_bt_nb": 1},
-               {**sizes, "QUERY_GRP_SZ_POW2": 16})
+    common = {
+        "q_ptr": q,
+        "k_cache_ptr": k_cache,
+        "v_cache_ptr": v_cache,
+        "blk_tables_ptr": table,
+        "seq_lens_ptr": np.int32(lengths),
+        "scale": scale,
+        "k_scale": k_scale,
+        "v_scale": v_scale,
+        "stride_o_s": hq * d,
+        "stride_o_nh": d,
+        "stride_o_hs": 1,
+        "stride_k_b": hk * page * d,
+        "stride_k_nh": page * d,
+        "stride_k_kb": d,
+        "stride_bt_s": table.shape[1],
+        "stride_q_s": hq * d,
+    }
+    sizes = {
+        "compute_type": {"dtype": "bf16"},
+        "KV_BLK_SZ": page,
+        "KV_BLK_SZ_POW2": page,
+        "HEAD_SZ": d,
+        "HEAD_SZ_POW2": d,
+        "QUERY_GRP_SZ": hq // hk,
+    }
+    triton.run(
+        KERNELS + "pa_decode:_paged_attn_decode_v1_w_dot_kernel",
+        (2, hk, 1),
+        {
+            **common,
+            "out_ptr": out,
+            "alibi_slopes": None,
+            "stride_q_nh": d,
+            "stride_q_hs": 1,
+            "stride_k_hs": 1,
+            "stride_bt_nb": 1,
+        },
+        {**sizes, "QUERY_GRP_SZ_POW2": 16},
+    )
     fp8 = kind is FP8
     for i in range(2):
         want = attention(q[i][None], keys[i], values[i], scale * (k_scale if fp8 else 1), False)[0][0]
@@ -127,17 +226,56 @@ def test_unified_attention_over_pages(triton, kind):
     block_q = block_m // group
     one = np.float32([0.5]) if fp8 else None
     two = np.float32([0.75]) if fp8 else None
-    triton.run(KERNELS + "unified_attention:kernel_unified_attention_2d", (hk, sum(new) // block_q + 3),
-               {"output_ptr": out, "query_ptr": q, "key_cache_ptr": k_cache, "value_cache_ptr": v_cache, "sink_ptr": None,
-                "block_tables_ptr": table, "seq_lens_ptr": np.int32(lengths), "alibi_slopes_ptr": None, "qq_bias_ptr": None, "k_scale": one,
-                "v_scale": two, "out_scale": None, "softcap": 0.0, "block_table_stride": table.shape[1], "query_stride_0": hq * d,
-                "query_stride_1": d, "output_stride_0": hq * d, "output_stride_1": d, "qq_bias_stride_0": 0,
-                **{f"stride_{x}_cache_{axis}": step for x in "kv" for axis, step in enumerate((page * hk * d, hk * d, d))},
-                "query_start_len_ptr": starts, "num_seqs": 3},
-               {"scale": float(d**-0.5), "num_query_heads": hq, "num_queries_per_kv": group, "BLOCK_SIZE": page, "TILE_SIZE": page, "HEAD_SIZE": d,
-                "HEAD_SIZE_PADDED": d, "USE_ALIBI_SLOPES": False, "USE_QQ_BIAS": False, "USE_SOFTCAP": False, "USE_SINKS": False,
-                "SLIDING_WINDOW": 0, "stride_k_cache_3": 1, "stride_v_cache_3": 1, "BLOCK_Q": block_q, "BLOCK_M": block_m, "USE_FP8": False,
-                "FP8_MIN": -448.0, "FP8_MAX": 448.0, "ALL_DECODE": False})
+    triton.run(
+        KERNELS + "unified_attention:kernel_unified_attention_2d",
+        (hk, sum(new) // block_q + 3),
+        {
+            "output_ptr": out,
+            "query_ptr": q,
+            "key_cache_ptr": k_cache,
+            "value_cache_ptr": v_cache,
+            "sink_ptr": None,
+            "block_tables_ptr": table,
+            "seq_lens_ptr": np.int32(lengths),
+            "alibi_slopes_ptr": None,
+            "qq_bias_ptr": None,
+            "k_scale": one,
+            "v_scale": two,
+            "out_scale": None,
+            "softcap": 0.0,
+            "block_table_stride": table.shape[1],
+            "query_stride_0": hq * d,
+            "query_stride_1": d,
+            "output_stride_0": hq * d,
+            "output_stride_1": d,
+            "qq_bias_stride_0": 0,
+            **{f"stride_{x}_cache_{axis}": step for x in "kv" for axis, step in enumerate((page * hk * d, hk * d, d))},
+            "query_start_len_ptr": starts,
+            "num_seqs": 3,
+        },
+        {
+            "scale": float(d**-0.5),
+            "num_query_heads": hq,
+            "num_queries_per_kv": group,
+            "BLOCK_SIZE": page,
+            "TILE_SIZE": page,
+            "HEAD_SIZE": d,
+            "HEAD_SIZE_PADDED": d,
+            "USE_ALIBI_SLOPES": False,
+            "USE_QQ_BIAS": False,
+            "USE_SOFTCAP": False,
+            "USE_SINKS": False,
+            "SLIDING_WINDOW": 0,
+            "stride_k_cache_3": 1,
+            "stride_v_cache_3": 1,
+            "BLOCK_Q": block_q,
+            "BLOCK_M": block_m,
+            "USE_FP8": False,
+            "FP8_MIN": -448.0,
+            "FP8_MAX": 448.0,
+            "ALL_DECODE": False,
+        },
+    )
     for i, n in enumerate(lengths):
         keys, values = (c[table[i, : blocks[i]]].reshape(-1, hk, d)[:n] for c in (k_cache, v_cache))
         here = slice(starts[i], starts[i + 1])
@@ -148,15 +286,42 @@ def test_unified_attention_over_pages(triton, kind):
 def test_fp8_logits_of_many_heads(triton):
     rows, keys, heads, d = 5, 200, 64, 128
     q, kv = RNG(14).standard_normal((rows, heads, d)).astype(FP8), RNG(15).standard_normal((keys, d)).astype(FP8)
-    scales, weights = RNG(16).uniform(0.5, 2, keys).astype(np.float32), RNG(17).standard_normal((rows, heads)).astype(np.float32)
+    scales, weights = (
+        RNG(16).uniform(0.5, 2, keys).astype(np.float32),
+        RNG(17).standard_normal((rows, heads)).astype(np.float32),
+    )
     starts, ends = np.zeros(rows, np.int32), np.int32([200, 1, 64, 130, 199])
     logits = np.full((rows, keys), -np.inf, np.float32)
-    triton.run(KERNELS + "fp8_mqa_logits:_fp8_mqa_logits_kernel", (rows,),
-               {"Q_ptr": q, "KV_ptr": kv, "kv_scales_ptr": scales, "weights_ptr": weights, "cu_start_ptr": starts, "cu_end_ptr": ends,
-                "logits_ptr": logits, "seq_len": rows, "seq_len_kv": keys, "stride_q_s": heads * d, "stride_kv_s": d, "stride_w_s": heads,
-                "stride_logits_s": keys, "stride_logits_k": 1},
-               {"NUM_HEADS": heads, "HEAD_SIZE": d, "stride_q_h": d, "stride_q_d": 1, "stride_kv_d": 1, "stride_w_h": 1, "BLOCK_KV": 64},
-               strict=REPLICATED)
+    triton.run(
+        KERNELS + "fp8_mqa_logits:_fp8_mqa_logits_kernel",
+        (rows,),
+        {
+            "Q_ptr": q,
+            "KV_ptr": kv,
+            "kv_scales_ptr": scales,
+            "weights_ptr": weights,
+            "cu_start_ptr": starts,
+            "cu_end_ptr": ends,
+            "logits_ptr": logits,
+            "seq_len": rows,
+            "seq_len_kv": keys,
+            "stride_q_s": heads * d,
+            "stride_kv_s": d,
+            "stride_w_s": heads,
+            "stride_logits_s": keys,
+            "stride_logits_k": 1,
+        },
+        {
+            "NUM_HEADS": heads,
+            "HEAD_SIZE": d,
+            "stride_q_h": d,
+            "stride_q_d": 1,
+            "stride_kv_d": 1,
+            "stride_w_h": 1,
+            "BLOCK_KV": 64,
+        },
+        strict=REPLICATED,
+    )
     scores = np.einsum("rhd,kd->rhk", q.astype(np.float64), kv.astype(np.float64)) * scales
     want = (np.maximum(scores, 0) * weights[:, :, None]).sum(axis=1)
     for row, end in enumerate(ends):

@@ -44,12 +44,49 @@ def attention_forward(device, objects, file, d, rows, lq, lk):
     q_at, k_at, v_at, out_at, lse_at = (device.upload(x) for x in (q, k, v, out, lse))
     group = hq // hk
     blocks = -(-lq // rows)
-    arguments = slots(out_at, q_at, k_at, v_at, lse_at, scale, lq, hq * d * 2, rows * hq * d * 2, d * 2, lq * hq * d * 2, group, hk * d * 2, d * 2,
-                      lk * hk * d * 2, 5, 1, lk, d, dv, hq, hk * dv * 2, dv * 2, lk * hk * dv * 2, hq * dv * 2, dv * 2, lq * hq * dv * 2, None, None,
-                      lq * 4, None, None)
+    arguments = slots(
+        out_at,
+        q_at,
+        k_at,
+        v_at,
+        lse_at,
+        scale,
+        lq,
+        hq * d * 2,
+        rows * hq * d * 2,
+        d * 2,
+        lq * hq * d * 2,
+        group,
+        hk * d * 2,
+        d * 2,
+        lk * hk * d * 2,
+        5,
+        1,
+        lk,
+        d,
+        dv,
+        hq,
+        hk * dv * 2,
+        dv * 2,
+        lk * hk * dv * 2,
+        hq * dv * 2,
+        dv * 2,
+        lq * hq * dv * 2,
+        None,
+        None,
+        lq * 4,
+        None,
+        None,
+    )
     grid = (-(-blocks // 2) if causal else blocks, hq, 1)
     try:
-        device.launch((objects / "fmha_v3_fwd" / f"{file}.co").read_bytes(), name_of(file), grid, (256 if d == 192 else 512, 1, 1), arguments)
+        device.launch(
+            (objects / "fmha_v3_fwd" / f"{file}.co").read_bytes(),
+            name_of(file),
+            grid,
+            (256 if d == 192 else 512, 1, 1),
+            arguments,
+        )
         out, lse = device.download(out_at, out), device.download(lse_at, lse)
     finally:
         device.release()
@@ -58,7 +95,9 @@ def attention_forward(device, objects, file, d, rows, lq, lk):
     close(lse, want_lse, 1e-3, 1e-3)
 
 
-@pytest.mark.parametrize("file, lq, lk", [("fwd_hd128_bf16", 256, 256), ("fwd_hd128_bf16", 300, 427), ("fwd_hd128_bf16_causal", 256, 256)])
+@pytest.mark.parametrize(
+    "file, lq, lk", [("fwd_hd128_bf16", 256, 256), ("fwd_hd128_bf16", 300, 427), ("fwd_hd128_bf16_causal", 256, 256)]
+)
 def test_attention_forward(device, objects, file, lq, lk):
     attention_forward(device, objects, file, 128, 256, lq, lk)
 
@@ -86,14 +125,23 @@ def test_strict_mode_finds_their_race(device, objects, file, d, rows, lq, lk):
 @pytest.mark.parametrize("tile, m", [("32x64", 64), ("64x64", 128)])
 def test_bf16_gemm(device, objects, tile, m):
     n, k = 128, 512
-    a, b, out = RNG(3).standard_normal((m, k)).astype(BF16), RNG(4).standard_normal((n, k)).astype(BF16), np.zeros((m, n), np.float32)
+    a, b, out = (
+        RNG(3).standard_normal((m, k)).astype(BF16),
+        RNG(4).standard_normal((n, k)).astype(BF16),
+        np.zeros((m, n), np.float32),
+    )
     a_at, b_at, out_at = (device.upload(x) for x in (a, b, out))
     rows = int(tile.split("x")[0])
     name = f"bf16gemm_outf32_tn_{tile}_pf3"
     arguments = slots(out_at, None, a_at, b_at, 1.0, 0.0, 0, 0, n * 4, n * 4, k * 2, k * 2, k * 2, k * 2, m, n, k, 1)
     try:
-        device.launch((objects / "bf16gemm" / f"{name}.co").read_bytes(), f"_ZN5aiter{len(name)}{name}E", (n // 64, -(-m // rows), 1), (256, 1, 1),
-                      arguments)
+        device.launch(
+            (objects / "bf16gemm" / f"{name}.co").read_bytes(),
+            f"_ZN5aiter{len(name)}{name}E",
+            (n // 64, -(-m // rows), 1),
+            (256, 1, 1),
+            arguments,
+        )
         out = device.download(out_at, out)
     finally:
         device.release()
@@ -114,17 +162,30 @@ def test_mxfp4_gemm(device, objects):
     out = np.zeros((m, n), BF16)
     a_at, b_at = (device.upload(x) for x in codes)
     # The kernel prefetches scales past the end of the array (and drops them), as a pool's neighbours allow: room for that.
-    sa_at, sb_at = (device.upload(np.concatenate([shuffled_scales(x).ravel(), np.zeros(4096, np.uint8)])) for x in scales)
+    sa_at, sb_at = (
+        device.upload(np.concatenate([shuffled_scales(x).ravel(), np.zeros(4096, np.uint8)])) for x in scales
+    )
     out_at = device.upload(out)
     name = "f4gemm_bf16_per1x32Fp4_noBpreShuffle_256x256"
-    arguments = slots(out_at, None, a_at, b_at, 1.0, 0.0, 0, 0, n, 0, k, 0, k, 0, m, n, k, sa_at, sb_at, k // 32, 0, k // 32, 0)
+    arguments = slots(
+        out_at, None, a_at, b_at, 1.0, 0.0, 0, 0, n, 0, k, 0, k, 0, m, n, k, sa_at, sb_at, k // 32, 0, k // 32, 0
+    )
     try:
-        device.launch((objects / "f4gemm" / f"{name}.co").read_bytes(), f"_ZN5aiter{len(name)}{name}E", (1, 1, 1), (256, 1, 1), arguments)
+        device.launch(
+            (objects / "f4gemm" / f"{name}.co").read_bytes(),
+            f"_ZN5aiter{len(name)}{name}E",
+            (1, 1, 1),
+            (256, 1, 1),
+            arguments,
+        )
         out = device.download(out_at, out)
     finally:
         device.release()
-    wa, wb = (np.stack([FP4[c & 15], FP4[c >> 4]], -1).reshape(len(c), k).astype(np.float64) * np.repeat(2.0 ** (s.astype(np.float64) - 127), 32, axis=1)
-              for c, s in zip(codes, scales))
+    wa, wb = (
+        np.stack([FP4[c & 15], FP4[c >> 4]], -1).reshape(len(c), k).astype(np.float64)
+        * np.repeat(2.0 ** (s.astype(np.float64) - 127), 32, axis=1)
+        for c, s in zip(codes, scales)
+    )
     want = wa @ wb.T
     close(out, want, 1e-2, 1e-2 * np.abs(want).max())
     assert np.corrcoef(out.astype(np.float64).ravel(), want.ravel())[0, 1] > 0.99999

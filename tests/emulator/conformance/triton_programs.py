@@ -102,7 +102,14 @@ class Triton:
                 aligned.append(name)
             if not isinstance(value, np.ndarray):
                 values[name] = value if isinstance(value, (bool, float)) else int(value)
-        request = {"kernel": kernel, "args": types, "aligned": aligned, "values": values, "constexprs": constexprs, "options": options}
+        request = {
+            "kernel": kernel,
+            "args": types,
+            "aligned": aligned,
+            "values": values,
+            "constexprs": constexprs,
+            "options": options,
+        }
         built = self.compiler.compile(request)
         binary = Path(built["object"]).read_bytes()
         metadata = kernels_of(binary)[built["name"]]

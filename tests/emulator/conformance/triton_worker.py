@@ -120,8 +120,23 @@ def function_of(reference):
 
 def constexpr_value(value):
     if isinstance(value, dict):
-        return getattr(tl, {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp8": "float8e4nv", "i8": "int8",
-                            "i32": "int32", "fp8e5": "float8e5", "u8": "uint8"}[value["dtype"]]) if "dtype" in value else function_of(value["jit"])[0]
+        return (
+            getattr(
+                tl,
+                {
+                    "fp16": "float16",
+                    "bf16": "bfloat16",
+                    "fp32": "float32",
+                    "fp8": "float8e4nv",
+                    "i8": "int8",
+                    "i32": "int32",
+                    "fp8e5": "float8e5",
+                    "u8": "uint8",
+                }[value["dtype"]],
+            )
+            if "dtype" in value
+            else function_of(value["jit"])[0]
+        )
     return value
 
 
@@ -145,7 +160,9 @@ def compile_kernel(request):
     signature = {name: types_of.get(name, "constexpr") for name in order}
     aligned = set(request.get("aligned", ()))
     attributes = {(i,): [["tt.divisibility", 16]] for i, name in enumerate(order) if name in aligned}
-    source = triton.compiler.ASTSource(function, signature, {(order.index(k),): v for k, v in constants.items()}, attributes)
+    source = triton.compiler.ASTSource(
+        function, signature, {(order.index(k),): v for k, v in constants.items()}, attributes
+    )
     compiled = triton.compile(source, target=TARGET, options=request.get("options") or {})
     binary = compiled.asm["hsaco"]
     path = OUT / f"{hashlib.sha256(binary).hexdigest()[:24]}.hsaco"
@@ -153,8 +170,14 @@ def compile_kernel(request):
     aside.write_bytes(binary)
     aside.rename(path)
     meta = compiled.metadata
-    return {"object": str(path), "name": meta.name, "params": [n for n in order if n in types_of], "shared": meta.shared,
-            "num_warps": meta.num_warps, "warp_size": meta.warp_size}
+    return {
+        "object": str(path),
+        "name": meta.name,
+        "params": [n for n in order if n in types_of],
+        "shared": meta.shared,
+        "num_warps": meta.num_warps,
+        "warp_size": meta.warp_size,
+    }
 
 
 def main():
