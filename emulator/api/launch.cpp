@@ -50,7 +50,7 @@ void check_arguments(const Function& function, void** kernel_params, void** extr
   const char* name = function.kernel->name.c_str();
   if (extra) {
     const size_t size = read_extra(extra).size;
-    if (size < function.explicit_bytes || size > std::max(function.kernel->kernarg_size, function.explicit_bytes))
+    if (size < function.explicit_bytes)
       throw Failure(hipErrorInvalidValue, text("kernel ", name, ": the argument buffer has ", size, " bytes, the kernel's arguments take ", function.explicit_bytes,
                                                function.kernel->kernarg_size > function.explicit_bytes ? text(" (", function.kernel->kernarg_size, " with hidden ones)") : std::string()));
   } else if (!kernel_params && !function.explicit_args.empty()) {
@@ -117,7 +117,7 @@ std::vector<std::byte> pack_arguments(const Function& function, void** kernel_pa
   if (extra) {
     const Extra given = read_extra(extra);
     const auto* bytes = static_cast<const std::byte*>(given.buffer);
-    kernarg.assign(bytes, bytes + given.size);
+    kernarg.assign(bytes, bytes + std::min<size_t>(given.size, std::max(function.kernel->kernarg_size, function.explicit_bytes)));  // HIP ignores the rest
     return kernarg;
   }
   for (size_t i = 0; i < function.explicit_args.size(); ++i) {

@@ -67,7 +67,8 @@ std::vector<int> read_visible(int devices) {
 
 // A misspelt setting would otherwise be taken for one that is off.
 void warn_of_unknown_settings() {
-  static constexpr const char* kKnown[] = {"ALL_HOST_MEMORY", "BANK_CONFLICTS", "CUS", "DEVICES", "LOG", "MAX_INSTRUCTIONS", "NULL", "REPORTS", "SEED", "STREAM_DELAY_US", "STRICT", "THREADS"};
+  static constexpr const char* kKnown[] = {"ALL_HOST_MEMORY", "BANK_CONFLICTS", "CUS", "DEVICES", "ISA", "LIBLLVM", "LOG", "MAX_INSTRUCTIONS", "NULL", "QUANTUM", "REPORTS", "SEED",
+                                             "STREAM_DELAY_US", "STRICT", "THREADS"};
   constexpr std::string_view prefix = "GFX950_EMU_";
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view variable(*entry, std::strcspn(*entry, "="));
@@ -91,7 +92,7 @@ void read_environment(Environment& e) {
   if (const char* path = std::getenv("GFX950_EMU_LOG")) e.log_path = path;
   e.visible = read_visible(e.devices);
   for (const char* name : {"GFX950_EMU_STRICT", "GFX950_EMU_BANK_CONFLICTS"}) read_flag(name);
-  for (const char* name : {"GFX950_EMU_SEED", "GFX950_EMU_MAX_INSTRUCTIONS"}) read_integer(name, 0, 0, INT64_MAX);
+  for (const char* name : {"GFX950_EMU_SEED", "GFX950_EMU_MAX_INSTRUCTIONS", "GFX950_EMU_QUANTUM"}) read_integer(name, 0, 0, INT64_MAX);
   read_integer("GFX950_EMU_THREADS", 0, 0, 4096);
   read_integer("GFX950_EMU_REPORTS", 0, 0, 1'000'000);
 }

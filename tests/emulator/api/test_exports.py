@@ -39,7 +39,8 @@ def test_soname():
 def test_symbol_versions(exported):
     assert {version for name, version in exported.items() if name.lstrip("_").startswith("hip")} == {"hip_4.2"}
     others = {name for name, version in exported.items() if version != "hip_4.2"}
-    assert others == {"gfx950_emu_last_error_text", "gfx950_emu_live_objects", "gfx950_emu_version"}
+    assert others >= {"gfx950_emu_last_error_text", "gfx950_emu_live_objects", "gfx950_emu_version"}
+    assert all(name.startswith("gfx950_emu_") for name in others)
 
 
 def test_all_that_hip_python_knows_is_there(exported):
