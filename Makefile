@@ -17,8 +17,15 @@ endif
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The programs nobody here wrote (Triton kernels and objects of public wheels), and the older hip-python: environments of their own.
+CONFORMANCE_VENV := .venv-conformance
+CONFORMANCE_READY := $(CONFORMANCE_VENV)/.ready
+HIP72_VENV := .venv-hip72
+HIP72_READY := $(HIP72_VENV)/.ready
 
-.PHONY: help demo test test-fast setup emulator kernels lint wheel install soak clean
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help demo test test-fast setup conformance-venv emulator kernels lint wheel install soak clean
 
 help:            ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -26,8 +33,8 @@ help:            ## list the targets
 demo: kernels $(DEVICE)   ## build everything and run a serving-shaped problem, checked against float64
 	$(RUN_ENV) $(BIN)/python -m examples.demo
 
-test: kernels emulator    ## all tests, lint included
-	CI_TARGET=$(TARGET) VENV=$(VENV) PYTHON=$(PYTHON) scripts/run-tests
+test: kernels emulator $(CONFORMANCE_READY) $(HIP72_READY)   ## all tests, lint included
+	CI_TARGET=$(TARGET) VENV=$(VENV) CONFORMANCE_VENV=$(CURDIR)/$(CONFORMANCE_VENV) HIP72_PYTHON=$(CURDIR)/$(HIP72_VENV)/bin/python scripts/run-tests
 
 test-fast: kernels emulator   ## the tests that are not marked slow
 	$(RUN_ENV) $(BIN)/python -m pytest -m "not slow" -q
@@ -43,6 +50,20 @@ $(READY): pyproject.toml scripts/install-system-packages
 	    $(PYTHON) -m venv $(VENV) && $(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install '$(TORCH_SPEC)'; \
 	fi
 	$(BIN)/python -m pip install -e '.[build,test]'
+	@touch $@
+
+conformance-venv: $(CONFORMANCE_READY)   ## Triton and the wheels whose kernels the emulator has to run
+
+$(CONFORMANCE_READY): tests/emulator/conformance/requirements.txt
+	@echo "== foreign programs in $(CONFORMANCE_VENV)"
+	$(PYTHON) -m venv $(CONFORMANCE_VENV)
+	$(CONFORMANCE_VENV)/bin/python -m pip install --no-deps -r $<
+	@touch $@
+
+$(HIP72_READY): pyproject.toml
+	@echo "== hip-python 7.2 in $(HIP72_VENV)"
+	$(PYTHON) -m venv $(HIP72_VENV)
+	$(HIP72_VENV)/bin/python -m pip install 'hip-python==7.2.2.562.43' 'ml_dtypes==0.6.0' 'numpy>=2.0' 'pytest==9.2.0' 'hypothesis==6.170.17'
 	@touch $@
 
 emulator: $(READY)        ## the gfx950 emulator: emulator/build/rocm/lib/libamdhip64.so
