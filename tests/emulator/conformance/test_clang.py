@@ -179,7 +179,7 @@ def test_cross_lane(device, wave):
     odd_row = i // 16 % 2 == 1
     swap16 = (np.where(odd_row, ~v[i - 16], v), np.where(odd_row, ~v, v[np.minimum(i + 16, 63)]))
     odd = (v & 1).astype(bool)
-    mask = sum(1 << int(l) for l in i[odd])
+    mask = sum(1 << int(lane) for lane in i[odd])
     want = [
         v[63 - i],
         v[(i - 5) % 64],

@@ -45,7 +45,7 @@ KERNEL lds_widths(GLOBAL const u32* in, GLOBAL u32* out) {
     u32x4 quad = ((__attribute__((address_space(3))) u32x4*)cells)[i / 4];
     out[4 * i] = quad.x, out[4 * i + 1] = quad.y, out[4 * i + 2] = quad.z, out[4 * i + 3] = quad.w;
     barrier();
-    ((__attribute__((address_space(3))) u32x2*)cells)[i] = (u32x2)(in[i], ~in[i]);
+    ((__attribute__((address_space(3))) u32x2*)cells)[i] = (u32x2){in[i], ~in[i]};
     barrier();
     out[1024 + i] = cells[511 - i];
     out[1280 + i] = (u32)(signed char)bytes[(i * 7) % 2048] ^ (u32)(short)halves[(i * 5) % 1024];
