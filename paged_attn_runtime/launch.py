@@ -30,8 +30,9 @@ def launch(
         lse | cu | lens | table | indptr | indices | last | qd | kd | vd
     ) & LOW_BITS_4:
         _refuse_alignment(pointers)
-    if prepared.host_slots:
-        _refuse_unreachable(prepared.host_slots, tensors, pointers)
+    for slot in prepared.host_slots:
+        if reachable.get(id(tensors[slot])) != pointers[slot]:
+            _refuse_unreachable(slot, tensors, pointers)
     grid = prepared.grid
     if grid is None:
         return
@@ -74,12 +75,7 @@ def _refuse_alignment(pointers: Sequence[int]) -> None:
             )
 
 
-def _refuse_unreachable(slots: Sequence[int], tensors: Sequence[Any], pointers: Sequence[int]) -> None:
-    for slot in slots:
-        tensor, pointer = tensors[slot], pointers[slot]
-        known = reachable.get(id(tensor))
-        if known is not None and known[1] == pointer and known[0]() is tensor:
-            continue
-        if place(tensor, pointer) is None:
-            name = POINTERS[slot]
-            raise ValueError(f"{name} is host memory that the device cannot reach: {name} = {name}.to('cuda')")
+def _refuse_unreachable(slot: int, tensors: Sequence[Any], pointers: Sequence[int]) -> None:
+    if place(tensors[slot], pointers[slot]) is None:
+        name = POINTERS[slot]
+        raise ValueError(f"{name} is host memory that the device cannot reach: {name} = {name}.to('cuda')")

@@ -45,8 +45,10 @@ class _NoTorch:
 
 
 _torch_tensor: type = _NoTorch
-# id(object): (object, pointer, place), while the object lives
-reachable: dict[int, tuple[weakref.ref, int, int]] = {}
+# What HIP said of objects that live: id(object) to the pointer that is reachable, and to (object, place). An entry leaves with its
+# object, before the id can belong to another.
+reachable: dict[int, int] = {}
+_places: dict[int, tuple[weakref.ref, int]] = {}
 
 _INTERFACE_DTYPES = {
     "u1": "uint8",
@@ -84,7 +86,8 @@ def is_torch(value: Any) -> bool:
 def describe(tensors: Sequence[Any]) -> tuple[list, list[int]]:
     """(keys, pointers) of a call's tensors.
 
-    None gives None and 0; what is no tensor gets a key of its own, for `view` to refuse.
+    None gives None and 0; what is no tensor gets a key of its own, for `view` to refuse. In the
+    key of a torch tensor True stands for packed strides: asking takes half the time of fetching them.
     """
     keys: list = []
     pointers: list[int] = []
@@ -97,7 +100,7 @@ def describe(tensors: Sequence[Any]) -> tuple[list, list[int]]:
         kind = type(tensor)
         if kind is torch_tensor:
             try:
-                add_key((tensor.dtype, tensor.shape, tensor.stride(), tensor.device))
+                add_key((tensor.dtype, tensor.shape, tensor.is_contiguous() or tensor.stride(), tensor.device))
                 add_pointer(tensor.data_ptr())
             except RuntimeError as error:  # a sparse or otherwise unreadable tensor
                 raise TypeError(f"a torch tensor cannot be read: {error}") from None
@@ -114,7 +117,8 @@ def describe(tensors: Sequence[Any]) -> tuple[list, list[int]]:
 def _describe_other(tensor: Any) -> tuple[Any, int]:
     if is_torch(tensor):  # a subclass, or the first torch tensor ever seen
         try:
-            return (tensor.dtype, tensor.shape, tensor.stride(), tensor.device), tensor.data_ptr()
+            strides = tensor.is_contiguous() or tensor.stride()
+            return (tensor.dtype, tensor.shape, strides, tensor.device), tensor.data_ptr()
         except RuntimeError as error:
             raise TypeError(f"a torch tensor cannot be read: {error}") from None
     if isinstance(tensor, DeviceArray):
@@ -205,19 +209,27 @@ def _require_place(label: str, tensor: Any, pointer: int, shape: tuple[int, ...]
 
 def place(tensor: Any, pointer: int) -> int | None:
     """The device of a pointer, HOST, or None when no device reaches it. Asked of HIP once per object and pointer."""
-    known = reachable.get(id(tensor))
-    if known is not None and known[1] == pointer and known[0]() is tensor:
-        return known[2]
+    key = id(tensor)
+    if reachable.get(key) == pointer:
+        return _places[key][1]
     found = hip.driver().pointer(pointer)
     if found is None:
         return None
     device, on_device = found
     if on_device != pointer:
         return None  # mapped at another address: passing ours would be wrong
-    key = id(tensor)
     with contextlib.suppress(TypeError):  # not weakly referable: asked again at each call
-        reachable[key] = (weakref.ref(tensor, lambda _, key=key, pop=reachable.pop: pop(key, None)), pointer, device)
+        _places[key] = (weakref.ref(tensor, _forgetter(key)), device)
+        reachable[key] = pointer
     return device
+
+
+def _forgetter(key: int) -> Any:
+    def forget(_: Any, reachable: dict = reachable, places: dict = _places) -> None:
+        reachable.pop(key, None)
+        places.pop(key, None)
+
+    return forget
 
 
 def _is_interface(interface: Any) -> bool:

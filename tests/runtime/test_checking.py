@@ -32,8 +32,11 @@ def test_plans_are_checked_too():
     call = Call()
     with pytest.raises(ValueError, match=r"seqlens_k\[0\] is -1"):
         call.run(make_plan(), seqlens_k=put([-1, 1, 1]))
-    call.run(make_plan())
+    plan = make_plan()
+    call.run(plan)
     call.verify()
+    with pytest.raises(ValueError, match=r"seqlens_k\[0\] is -1"):
+        call.run(plan, seqlens_k=put([-1, 1, 1]), check=False)
 
 
 def table(first):

@@ -46,6 +46,9 @@ class Tensor:
     def stride(self):
         return tuple(step // self.array.item_bytes for step in self.array.strides)
 
+    def is_contiguous(self):
+        return self.array.is_contiguous
+
     def data_ptr(self):
         return self.array.pointer
 
