@@ -9,7 +9,7 @@
 //                            exact in f32), then acc = fma(dot, 2^(scale_a + scale_b - 254), acc). Where that power is not a
 //                            normal f32, the sum is made in double and rounded to f32.
 // A NaN result is 0x7fc00000 (f64: 0x7ff8000000000000) [assumption: mfma-nan].
-// Layouts: AMD's matrix core posts and matrix instruction calculator; see docs/emulator.md for those that rest on analogy.
+// Layouts: AMD's matrix core posts and matrix instruction calculator; docs/emulator_numerics.md names what rests on analogy.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 // v_mfma_f32_32x32x64_f8f6f4, v_mfma_f32_16x16x128_f8f6f4 and their scaled forms: the hot ones.
 //
 // Element e of lane l (low bits first) is row l % M at k:
-//   8-bit formats   in two halves of 16 bytes: k = (K/2)*(e/16) + 16*(l/M) + e%16   (AMD matrix core post, 5.4;
-//                   16x16x128 by analogy [assumption: f8f6f4-16x16-8bit])
-//   6 and 4 bits    k = 32*(l/M) + e   (post, 5.5 for fp4; 6 bits by analogy [assumption: f8f6f4-6bit])
+//   8-bit formats   in two halves of 16 bytes: k = (K/2)*(e/16) + 16*(l/M) + e%16
+//   6 and 4 bits    contiguous: k = 32*(l/M) + e
+// (AMD matrix core post of 2025, 5.4 and 5.5, for 32x32x64; composable_kernel's test/mx_mfma_op for both shapes and 6 bits; Triton's
+// layouts agree: mixtures of 8 and 4 bits with scales that differ by k block run right, see tests/emulator/conformance.)
 #include "mfma.h"
 #include "mfma_tile.h"
 

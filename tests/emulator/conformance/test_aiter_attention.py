@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from .test_aiter_rows import KERNELS, RNG, close
-from .triton_programs import BF16, FP8, REPLICATED
+from .triton_programs import BF16, FP8
 
 
 def attention(q, k, v, scale, causal):
@@ -98,7 +98,6 @@ def test_mha_forward(triton, kind, causal):
             "NUM_XCD": 8,
             "USE_INT64_STRIDES": True,
         },
-        strict=REPLICATED,
     )
     for b in range(batch):
         want, want_lse = attention(q[b], k[b], v[b], scale * (0.375 if fp8 else 1), causal)
@@ -133,7 +132,6 @@ def test_prefill_of_ragged_sequences(triton, causal):
             "stride_oh": d,
         },
         {"kv_group_num": 2, "BLOCK_M": 64, "BLOCK_DMODEL": d, "BLOCK_N": 64, "IS_CAUSAL": causal, "Lk": d},
-        strict=REPLICATED,
     )
     for start, length in zip(starts, lengths):
         here = slice(start, start + length)
@@ -320,7 +318,7 @@ def test_fp8_logits_of_many_heads(triton):
             "stride_w_h": 1,
             "BLOCK_KV": 64,
         },
-        strict=REPLICATED,
+        strict=False,  # software pipelining reads a tile of LDS that nobody wrote when the loop runs no time, and drops it
     )
     scores = np.einsum("rhd,kd->rhk", q.astype(np.float64), kv.astype(np.float64)) * scales
     want = (np.maximum(scores, 0) * weights[:, :, None]).sum(axis=1)

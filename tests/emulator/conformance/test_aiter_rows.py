@@ -440,7 +440,6 @@ def test_silu_and_mul_with_fp8_groups(triton):
             "DTYPE_MAX": 448.0,
             "DTYPE_MIN": -448.0,
         },
-        strict=False,
     )  # two waves that hold copies of one group write the same word of LDS
     a, b = x[:, :n].astype(np.float64), x[:, n:].astype(np.float64)
     want = a / (1 + np.exp(-a)) * b

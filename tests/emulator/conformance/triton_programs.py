@@ -28,8 +28,6 @@ POINTERS = {
     "uint64": "*u64",
     "bool": "*i1",
 }
-# Triton keeps copies of small tensors in several waves, which then write the same words of LDS with no barrier between.
-REPLICATED = False
 BF16, FP8, BF8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 
 
