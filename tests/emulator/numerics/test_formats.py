@@ -1,7 +1,7 @@
 """The small float formats: every code, every tie, overflow, NaN.
 
 Sources: OCP 8-bit floating point 1.0 (e4m3, e5m2), OCP Microscaling 1.0 (e2m3, e3m2, e2m1, e8m0), IEEE 754 (binary16); saturation
-and the tie at 464: the conversion section of the facts in docs/emulator.md. ml_dtypes is the independent implementation.
+and the tie at 464: docs/emulator_numerics.md. ml_dtypes is the independent implementation.
 """
 
 import ml_dtypes
