@@ -1,6 +1,7 @@
 // Buffer loads, stores, atomics and LDS DMA through a descriptor.
 // Raw (stride 0): dword k of a lane is in range when voffset + inst_offset + soffset + 4*(k+1) <= num_records; loads outside give 0,
-// stores are dropped. Structured: the index counts against num_records. Swizzled descriptors are refused.
+// stores are dropped. Structured: the index alone counts against num_records; an offset may pass the stride (hand-written objects
+// store so: tests/emulator/conformance/test_aiter_objects.py). Swizzled descriptors are refused.
 #include <string>
 
 #include "isa/families.h"
@@ -35,7 +36,7 @@ void resolve(Wave& w, const Instruction& i, VectorAccess& a, int first, int byte
     for (int k = 0; k < words; ++k) {
       // The scalar offset takes part in the raw check, not in the structured one (ISA 9.1.5).
       const bool inside = stride == 0 || !index_row ? offset + scalar + 4 * k + unit <= (stride ? static_cast<uint64_t>(records) * stride : records)
-                                                    : index < records && offset + 4 * k + unit <= stride;
+                                                    : index < records;
       valid[k] |= static_cast<uint64_t>(inside) << l;
     }
   }
