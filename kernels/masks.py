@@ -8,22 +8,30 @@ from __future__ import annotations
 
 import flydsl.expr as fx
 
-from . import lane_maps
+from . import isa, lane_maps
 from .traits import GROUP_KEYS, SUBTILE_KEYS
 
 _WORD = 4  # FP8 values of a register
+_GROUP = 8  # scores masked together
 
 
 def mask_scores(scores, lane, first_key, last_visible):
-    """-inf where the key lies behind the row's last visible one."""
+    """-inf where the key lies behind the row's last visible one.
+
+    Comparisons go ahead of their selections by a group: a selection just behind its comparison would wait for it.
+    """
     room = last_visible - first_key - lane_maps.half_of(lane) * GROUP_KEYS
     hidden = fx.Float32(float("-inf"))
-    return [
-        fx.Vector.from_elements(
-            [(room >= subtile * SUBTILE_KEYS + v).select(block[v], hidden) for v in range(block.numel)], fx.Float32
-        )
-        for subtile, block in enumerate(scores)
-    ]
+    flat = [block[v] for block in scores for v in range(block.numel)]
+    keys = [subtile * SUBTILE_KEYS + v for subtile, block in enumerate(scores) for v in range(block.numel)]
+    masked = []
+    for first in range(0, len(flat), _GROUP):
+        visible = [room >= key for key in keys[first : first + _GROUP]]
+        isa.fence()
+        masked += [seen.select(value, hidden) for seen, value in zip(visible, flat[first : first + _GROUP])]
+        isa.fence()
+    numel = scores[0].numel
+    return [fx.Vector.from_elements(masked[i : i + numel], fx.Float32) for i in range(0, len(masked), numel)]
 
 
 def value_mask(lane, first_key, keys):

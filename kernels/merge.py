@@ -50,6 +50,8 @@ def merge(traits: Traits, lds, wave, lane, second_group, state):
     slot = columns + UNIT
     ours = wave * slot + lane * CHUNK
     theirs = (wave ^ GROUP_WAVES) * slot + lane * CHUNK
+    isa.wait_lds()  # the last rounds have read operands, needed or not, where the results go
+    isa.barrier()
     _give(lds, ours, given)
     zero = fx.Int32(0)
     numbers = [shift.bitcast(fx.Int32), total[0].bitcast(fx.Int32), zero, zero]

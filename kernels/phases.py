@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import flydsl.expr as fx
 
-from . import isa, loads, masks, products, softmax
-from .traits import HALVES, STAGES, Traits
+from . import control, isa, loads, masks, products, softmax
+from .traits import HALF_KEYS, HALVES, STAGES, Traits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,11 +56,18 @@ def softmax_phase(pipe: Pipeline, state):
 
 
 def masked_softmax_phase(pipe: Pipeline, state, first_key, values):
-    """The same for the 64 keys from `first_key` on, where rows end; V loses the bytes behind the last key."""
+    """The same for the 64 keys from `first_key` on, where rows may end; V loses the bytes behind the last key, if any.
+
+    Scores are masked without asking: of the waves that meet at the next barrier, some row's last key is always near.
+    """
     state.scores = masks.mask_scores(state.scores, pipe.lane, first_key, pipe.last_visible)
     state, weights = softmax_phase(pipe, state)
-    words = masks.value_mask(pipe.lane, first_key, pipe.keys)
-    return state, weights, masks.mask_values(values, words)
+    values = control.choose(
+        first_key + (HALF_KEYS - 1) >= pipe.keys,
+        values,
+        lambda operands: masks.mask_values(operands, masks.value_mask(pipe.lane, first_key, pipe.keys)),
+    )
+    return state, weights, values
 
 
 class KeyOperands:
@@ -109,8 +116,8 @@ def read_values(pipe: Pipeline, stage, half):
     return [loads.read_v(pipe.traits, pipe.lds, at, block) for block in range(pipe.traits.problem.column_blocks)]
 
 
-def multiply_phase(pipe: Pipeline, state, weights, values, stage, half, asked=()):
-    """PV of the half that the weights belong to, then the scores of the half that follows, in `stage`.
+def multiply_phase(pipe: Pipeline, state, weights, values, stage, half, asked=(), goes_on=None):
+    """PV of the half that the weights belong to, then the scores of the half that follows, in `stage`, if it goes on.
 
     Under each PV product a K operand is read, several products ahead of its use, and a DMA of `asked` is issued.
     """
@@ -126,6 +133,10 @@ def multiply_phase(pipe: Pipeline, state, weights, values, stage, half, asked=()
     isa.priority(1)
     isa.fence()
     state = multiply_values(pipe, state, weights, values, chore)
-    state.scores = multiply_keys(pipe, keys)
+    if goes_on is None:
+        state.scores = multiply_keys(pipe, keys)
+    else:
+        nothing = [products.no_scores() for _ in range(HALVES)]
+        state.scores = control.choose(goes_on, nothing, lambda _: multiply_keys(pipe, keys))
     isa.priority(0)
     return state

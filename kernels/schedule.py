@@ -3,15 +3,16 @@
 Waves 0..3 and 4..7 run the same phases, one apart, with a barrier after each: while one group keeps the matrix units
 busy, the other group of the same four SIMDs does its softmax. Phases of tile T (128 keys, halves a and b):
 
-| phase      | computes                                     | reads LDS        | asks for          | waits for |
-|------------|----------------------------------------------|------------------|-------------------|-----------|
-| softmax a  | P of half a from its scores, rescale if due  | V of half a      | page id of T+3    |           |
-| multiply b | O += V P of half a, row sums; scores of b    | K of half b      | K, V of tile T+2  | tile T+1  |
-| softmax b  | P of half b                                  | V of half b      |                   |           |
-| multiply a | O += V P of half b; scores of T+1's half a   | K of T+1, half a |                   |           |
+| phase      | computes                                     | reads LDS            | asks for                         | waits for |
+|------------|----------------------------------------------|----------------------|----------------------------------|-----------|
+| softmax a  | P of half a from its scores, rescale if due  |                      |                                  |           |
+| multiply b | O += V P of half a, row sums; scores of b    | K of b, V of b       | K, V of tile T+2; page id of T+3 | tile T+1  |
+| softmax b  | P of half b                                  |                      |                                  |           |
+| multiply a | O += V P of half b; scores of T+1's half a   | K, V of T+1's half a |                                  |           |
 
-Stages: tile T+2 goes where T-1 was. The last wave reads V of T-1's half b in the phase before the first wave asks for
-T+2, and a barrier lies between. Tile T+1 has a full round of phases to arrive.
+V is read in the phase before its softmax, under the last products: its operands have arrived when they are needed.
+Stages: tile T+2 goes where T-1 was. The last wave's V operands of T-1's half b arrive in the phase before the first wave
+asks for T+2, and a barrier lies between. Tile T+1 has a full round of phases to arrive.
 
 Main rounds carry no mask and no test; the last two rounds, and those that reach past some row's last key, go through
 tail rounds: they mask, and ask for a tile or multiply only as far as there are keys.
@@ -21,17 +22,14 @@ from __future__ import annotations
 
 import flydsl.expr as fx
 
-from . import control, isa, loads, phases, products
-from .traits import HALF_KEYS, HALVES, STAGES, TILE_KEYS
+from . import control, isa, loads, phases
+from .traits import HALF_KEYS, STAGES, TILE_KEYS
 
 AHEAD = STAGES - 1  # a tile is asked for this many rounds before it is read
 
 
 def main_round(pipe: phases.Pipeline, tile, state):
-    """The four phases of a tile that every row sees whole, with AHEAD more tiles behind it.
-
-    V is read at the end of the phase before its softmax, under the last products.
-    """
+    """The four phases of a tile that every row sees whole, with AHEAD more tiles behind it."""
     traits, cache = pipe.traits, pipe.cache
     values = phases.read_values(pipe, state.stages[0], 0)
     page = loads.open_page(traits, cache, tile + AHEAD, state.page_id)
@@ -77,12 +75,8 @@ def tail_round(pipe: phases.Pipeline, tile, state):
     isa.barrier()
     state, weights, values = phases.masked_softmax_phase(pipe, state, first_key + HALF_KEYS, values)
     isa.barrier()
-    state = phases.multiply_values(pipe, state, weights, values)
-    state.scores = control.choose(
-        (tile + 1) < pipe.tiles,
-        [products.no_scores() for _ in range(HALVES)],
-        lambda _: phases.multiply_keys(pipe, phases.KeyOperands(pipe, state.stages[1], 0)),
-    )
+    goes_on = (tile + 1) < pipe.tiles
+    state = phases.multiply_phase(pipe, state, weights, values, state.stages[1], 0, goes_on=goes_on)
     state.stages = state.stages[1:] + state.stages[:1]
     return state
 
@@ -93,9 +87,9 @@ def run(pipe: phases.Pipeline, state, main_tiles, second_group):
     last = pipe.tiles - 1
     numbers = [fx.min(fx.Int32(tile), last) for tile in range(AHEAD)]
     page_ids = [loads.load_page_id(traits, cache, number) for number in numbers]
-    state.page_id = loads.load_page_id(traits, cache, fx.Int32(AHEAD))
     for stage, number, page_id in zip(state.stages, numbers, page_ids):
         loads.stage_tile(traits, cache, pipe.lds, stage, number, page_id)
+    state.page_id = loads.load_page_id(traits, cache, fx.Int32(AHEAD))  # behind the tiles: rounds count it there
     isa.wait_loads((AHEAD - 1) * traits.loads.tile)
     isa.barrier()
     control.when(second_group, isa.bare_barrier)

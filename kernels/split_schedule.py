@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import flydsl.expr as fx
 
-from . import control, isa, loads, phases, products
-from .traits import HALF_KEYS, HALVES, STAGES, TILE_KEYS
+from . import control, isa, loads, phases
+from .traits import HALF_KEYS, STAGES, TILE_KEYS
 
 AHEAD = STAGES
 
@@ -62,12 +62,8 @@ def tail_round(pipe: phases.Pipeline, tile, state):
     control.when(behind == False, lambda: isa.wait_loads(0))  # noqa: E712
     isa.barrier()
     control.when((tile + AHEAD) < pipe.tiles, ask)
-    state = phases.multiply_values(pipe, state, weights, values)
-    state.scores = control.choose(
-        (tile + 1) < pipe.tiles,
-        [products.no_scores() for _ in range(HALVES)],
-        lambda _: phases.multiply_keys(pipe, phases.KeyOperands(pipe, state.stages[1], pipe.half)),
-    )
+    goes_on = (tile + 1) < pipe.tiles
+    state = phases.multiply_phase(pipe, state, weights, values, state.stages[1], pipe.half, goes_on=goes_on)
     state.stages = state.stages[1:] + state.stages[:1]
     return state
 
@@ -78,9 +74,9 @@ def run(pipe: phases.Pipeline, state, main_tiles, second_group):
     last = pipe.tiles - 1
     numbers = [fx.min(fx.Int32(tile), last) for tile in range(AHEAD)]
     page_ids = [loads.load_page_id(traits, cache, number) for number in numbers]
-    state.page_id = loads.load_page_id(traits, cache, fx.Int32(AHEAD))
     for stage, number, page_id in zip(state.stages, numbers, page_ids):
         loads.stage_tile(traits, cache, pipe.lds, stage, number, page_id)
+    state.page_id = loads.load_page_id(traits, cache, fx.Int32(AHEAD))  # behind the tiles: rounds count it there
     isa.wait_loads((AHEAD - 1) * traits.loads.tile)
     isa.barrier()
     control.when(second_group, isa.bare_barrier)

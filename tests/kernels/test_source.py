@@ -80,7 +80,7 @@ def test_wait_counts_follow_from_the_order_of_loads(variant):
     """A wave's vector memory instructions in order; whatever a wait lets fly must not belong to the tile waited for."""
     loads = traits_of(variant).loads
     ahead = STAGES if traits_of(variant).split_keys else STAGES - 1
-    order = ["id"] * (ahead + 1) * loads.ids + [tile for tile in range(ahead) for _ in range(loads.tile)]
+    order = ["id"] * ahead * loads.ids + [tile for tile in range(ahead) for _ in range(loads.tile)] + ["id"] * loads.ids
     for now in range(20):
         asked = ["id"] * loads.ids + [now + ahead] * loads.tile
         if not traits_of(variant).split_keys:
