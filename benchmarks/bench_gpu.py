@@ -3,9 +3,10 @@
     python -m benchmarks.bench_gpu [--repeat N] [--only PATTERN] [--json FILE]
     python -m benchmarks.bench_gpu --tiny        a thousandth of each shape, to see on the emulator that it works
 
-B=1, Hq=16, Hkv=1, causal. Each shape is run warm, over a rotation of buffers larger than the last-level cache, one event pair a
-launch; the median is reported. TFLOP/s counts 2 * Hq * pairs * (D + Dv), pairs = Lq (Lq + 1) / 2 + (Lk - Lq) Lq. On the emulator the
-times say how fast the emulator is, and nothing of a GPU: no figure of this table has been measured with this package on hardware yet.
+B=1, Hq=16, Hkv=1, causal. Each shape is run warm, over a rotation of buffers larger than the last-level cache, one
+event pair a launch; the median is reported. TFLOP/s counts 2 * Hq * pairs * (D + Dv), pairs = Lq (Lq + 1) / 2 + (Lk -
+Lq) Lq. On the emulator the times say how fast the emulator is, and nothing of a GPU: no figure of this table has been
+measured with this package on hardware yet.
 """
 
 from __future__ import annotations

@@ -3,11 +3,12 @@
     make emulator kernels
     python -m benchmarks.launch_cost [--json FILE] [--no-flydsl] [--check]
 
-One process on the emulator's null device (GFX950_EMU_NULL=1), where a launch returns at once: what is left is the price of getting there.
-Each row is the best of several rounds, in microseconds a call. The bare launch is what a careful user of hip-python writes by hand: take
-the tensors' pointers, pack the segment with one struct.pack_into, pass it with HIP_LAUNCH_PARAM_BUFFER_POINTER, look at the result. It
-checks nothing. torch's tensors are CPU tensors in memory that the emulator calls device-accessible; each call asks whether that still
-holds, which GPU tensors do not need. --check exits with 1 when a limit is passed.
+One process on the emulator's null device (GFX950_EMU_NULL=1), where a launch returns at once: what is left is the
+price of getting there. Each row is the best of several rounds, in microseconds a call. The bare launch is what a
+careful user of hip-python writes by hand: take the tensors' pointers, pack the segment with one struct.pack_into, pass
+it with HIP_LAUNCH_PARAM_BUFFER_POINTER, look at the result. It checks nothing. torch's tensors are CPU tensors in
+memory that the emulator calls device-accessible; each call asks whether that still holds, which GPU tensors do not
+need. --check exits with 1 when a limit is passed.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ def _installed() -> set[str]:
 
 
 def microseconds(*calls: Callable[[], object]) -> list[float]:
-    """The best round's time a call. Rounds are short and take turns, so that what else the machine does hits all calls alike."""
+    """The best round's time a call.
+
+    Rounds are short and take turns, so that what else the machine does hits all calls alike.
+    """
     timers = [timeit.Timer(call) for call in calls]
     best = [math.inf] * len(calls)
     for _ in range(ROUNDS):
