@@ -3,8 +3,8 @@
 For debugging, and slow: each call waits for its stream and copies lengths and page tables to the host. It finds what
 only device memory can tell, and is the first thing to try when results are garbage. Refuses as a ValueError that
 names the argument, the index and the value: lengths that run backwards or past the bounds, page ids outside the cache
-(token ids passed as page ids among them), a page table too short for its lengths, descales that are negative or not finite, and
-pointers that HIP does not know.
+(token ids passed as page ids among them), a page table too short for its lengths, descales that are negative or not
+finite, and pointers that HIP does not know.
 """
 
 from __future__ import annotations

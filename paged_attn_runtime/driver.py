@@ -22,8 +22,8 @@ _RUNTIME_FILE = re.compile(r"libamdhip64[^/]*\.so[^/]*")
 # A kernel of this process read or wrote where it must not; HIP says so at whatever call comes next.
 _FAULTS = ("hipErrorIllegalAddress", "hipErrorLaunchFailure")
 GARBAGE_HINT = (
-    ". A kernel that was launched earlier failed; if it was one of this package, PAGED_ATTN_CHECK=1 finds wrong lengths, "
-    "page ids and pointers before they are launched"
+    ". A kernel that was launched earlier failed; if it was one of this package, PAGED_ATTN_CHECK=1 finds wrong "
+    "lengths, page ids and pointers before they are launched"
 )
 _INSTALL = 'pip install "hip-python" (10.0), or "hip-python==7.2.*" on a ROCm 7.2 node'
 

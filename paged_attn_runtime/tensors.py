@@ -45,8 +45,8 @@ class _NoTorch:
 
 
 _torch_tensor: type = _NoTorch
-# What HIP said of objects that live: id(object) to the pointer that is reachable, and to (object, place). An entry leaves with its
-# object, before the id can belong to another.
+# What HIP said of objects that live: id(object) to the pointer that is reachable, and to (object, place). An entry
+# leaves with its object, before the id can belong to another.
 reachable: dict[int, int] = {}
 _places: dict[int, tuple[weakref.ref, int]] = {}
 

@@ -1,4 +1,4 @@
-"""Graph capture: legal when warm, refused with the line that warms when cold, and a replay sees changed lengths and pages."""
+"""Graph capture: legal when warm, refused with the line that warms when cold; replays see new lengths and pages."""
 
 PREAMBLE = """
         from hip import hip
@@ -38,7 +38,8 @@ def test_a_replay_sees_changed_lengths_and_page_tables(fresh_process):
             table.copy_from_numpy(padded(c.problem.block_table(), table.shape))
             lengths.copy_from_numpy(c.problem.lengths_k)
         load(call)
-        keywords = call.keywords | {"block_table": table, "seqlens_k": lengths, "out": out, "lse": lse, "stream": stream, "max_seqlen_k": 200}
+        keywords = call.keywords | {"block_table": table, "seqlens_k": lengths, "max_seqlen_k": 200}
+        keywords |= {"out": out, "lse": lse, "stream": stream}
         par.paged_prefill(q, k, v, **keywords)
         done(hip.hipStreamSynchronize(stream))
         done(hip.hipStreamBeginCapture(stream, MODE))

@@ -11,8 +11,10 @@ from .scenario import Call
 
 SIGNATURE = (
     "q, k, v, cu_seqlens_q, kv_indptr, kv_page_indices, max_seqlen_q, max_seqlen_k, dropout_p=0.0, softmax_scale=None, "
-    "logits_soft_cap=0.0, causal=False, window_size=(-1, -1), alibi_slopes=None, deterministic=False, return_lse=False, "
-    "return_attn_probs=False, out=None, kv_last_page_lens=None, block_table=None, seqlen_k=None, q_descale=None, k_descale=None, "
+    "logits_soft_cap=0.0, causal=False, window_size=(-1, -1), alibi_slopes=None, deterministic=False, "
+    "return_lse=False, "
+    "return_attn_probs=False, out=None, kv_last_page_lens=None, block_table=None, seqlen_k=None, q_descale=None, "
+    "k_descale=None, "
     "v_descale=None, kv_block_descale=None, sink_ptr=None, sink_size=0"
 )
 

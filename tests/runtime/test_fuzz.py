@@ -1,4 +1,4 @@
-"""Whatever the arguments: a correct result, or one of the documented errors. Small calls on the device, one or more arguments wrong."""
+"""Whatever the arguments: a correct result, or one of the documented errors. Small calls, some arguments wrong."""
 
 import math
 
@@ -54,7 +54,7 @@ def test_arguments(data):
     )
     names = data.draw(st.lists(st.sampled_from((*TENSORS, *OTHERS, *OPTIONS)), min_size=1, max_size=3, unique=True))
     changes = {name: data.draw(JUNK, label=name) for name in names}
-    # what only device memory can tell is not for this test: metadata of the right shape and dtype would be taken at its word
+    # what only device memory can tell is not for this test: metadata of the right form would be taken at its word
     if any(isinstance(value, par.DeviceArray) and _fits(call, name, value) for name, value in changes.items()):
         return
     try:

@@ -12,7 +12,9 @@ def test_loads_no_hip_python_torch_flydsl_numpy_or_yaml(fresh_process):
 
 
 def test_takes_less_than_fifty_milliseconds(fresh_process, tmp_path):
-    """Compiled, as pip leaves it; beyond hip-python's own; of processor time, since the machine may have other things to do."""
+    """Compiled, as pip leaves it; beyond hip-python's own; of processor time, since the machine may have other
+    things to do.
+    """
     program = """
         from hip import hip
         import time

@@ -1,4 +1,6 @@
-"""The host's cost of a launch stays within its multiples of a bare hipModuleLaunchKernel (benchmarks/launch_cost.py)."""
+"""The host's cost of a launch stays within its multiples of a bare hipModuleLaunchKernel
+(benchmarks/launch_cost.py).
+"""
 
 import subprocess
 import sys

@@ -75,7 +75,8 @@ def test_forked_after_it_names_the_error_and_makes_no_hip_call(fresh_process, em
         before = open({str(log)!r}).read().count("\\n")
         child = os.fork()
         if child == 0:
-            for attempt in (call.prefill, lambda: call.run(plan), make_plan, lambda: par.warmup(), lambda: par.DeviceArray.zeros(4, "|u1")):
+            new_array = lambda: par.DeviceArray.zeros(4, "|u1")
+            for attempt in (call.prefill, lambda: call.run(plan), make_plan, par.warmup, new_array):
                 try:
                     attempt()
                 except par.HipError as error:

@@ -1,4 +1,4 @@
-"""Order on streams that really run asynchronously: the emulator delays its work, so a missing order shows as a wrong result."""
+"""Order on streams that really run asynchronously: the emulator delays its work, so that a missing order shows."""
 
 DELAYED = {"GFX950_EMU_STREAM_DELAY_US": "20000", "GFX950_EMU_STRICT": None}
 
@@ -12,7 +12,8 @@ def test_inputs_written_late_on_the_same_stream_are_seen(fresh_process, emulated
         source = call.problem.q.copy()
         call.tensors[0].fill(0)
         hip_synchronize()
-        copied = hip.hipMemcpyAsync(call.tensors[0].pointer, source.ctypes.data, source.nbytes, hip.hipMemcpyKind.hipMemcpyDefault, stream)
+        kind = hip.hipMemcpyKind.hipMemcpyDefault
+        copied = hip.hipMemcpyAsync(call.tensors[0].pointer, source.ctypes.data, source.nbytes, kind, stream)
         assert copied[0] == 0
         call.prefill(stream=stream)
         assert hip.hipStreamSynchronize(stream)[0] == 0
@@ -45,7 +46,8 @@ def test_another_stream_waits_for_an_event(fresh_process, emulated):
         assert hip.hipEventRecord(event, first)[0] == 0
         assert hip.hipStreamWaitEvent(second, event, 0)[0] == 0
         host = np.zeros(call.out.shape, np.uint16)
-        copied = hip.hipMemcpyAsync(host.ctypes.data, call.out.pointer, host.nbytes, hip.hipMemcpyKind.hipMemcpyDefault, second)
+        kind = hip.hipMemcpyKind.hipMemcpyDefault
+        copied = hip.hipMemcpyAsync(host.ctypes.data, call.out.pointer, host.nbytes, kind, second)
         assert copied[0] == 0 and hip.hipStreamSynchronize(second)[0] == 0
         call.verify()
         assert (host == call.out.to_numpy()).all()

@@ -18,8 +18,8 @@ PREAMBLE = """
             p = problem(**options)
             t = lambda a: torch.from_numpy(np.array(a))
             caches = [t(a).view(fp8) for a in (p.q, p.k_cache, p.v_cache)]
-            metadata = {"cu_seqlens_q": t(p.cu_seqlens_q), "seqlens_k": t(p.lengths_k), "block_table": t(p.block_table())}
-            return caches, metadata
+            lengths = {"cu_seqlens_q": t(p.cu_seqlens_q), "seqlens_k": t(p.lengths_k)}
+            return caches, lengths | {"block_table": t(p.block_table())}
         def scales(names=("q_descale", "k_descale", "v_descale")):
             return {name: getattr(problem(), name) for name in names}
         BOUNDS = {"max_seqlen_q": problem().max_seqlen_q, "max_seqlen_k": problem().max_seqlen_k}
@@ -43,9 +43,10 @@ def test_tensors(fresh_process, emulated, fp8):
         (q, k, v), metadata = tensors(torch.{fp8})
         out = torch.zeros(len(q), 4, 128, dtype=torch.bfloat16)
         lse = torch.zeros(4, len(q))
-        assert par.paged_prefill(q, k, v, **metadata, **BOUNDS, **scales(), softmax_scale=SCALE, out=out, lse=lse) is out
+        keywords = metadata | BOUNDS | scales() | {{"softmax_scale": SCALE}}
+        assert par.paged_prefill(q, k, v, **keywords, out=out, lse=lse) is out
         verify(out, lse)
-        out, lse = par.paged_prefill(q, k, v, **metadata, **BOUNDS, **scales(), softmax_scale=SCALE, return_lse=True)
+        out, lse = par.paged_prefill(q, k, v, **keywords, return_lse=True)
         assert isinstance(out, torch.Tensor) and isinstance(lse, torch.Tensor)
         verify(out, lse)
         """
@@ -144,7 +145,7 @@ def test_torch_compile_has_no_graph_break(fresh_process, emulated):
             out = torch.ops.paged_attn.prefill(q, k, v, cu, BOUNDS["max_seqlen_q"], BOUNDS["max_seqlen_k"], **keywords)
             return out + 0
         def into(out, q, k, v, cu):
-            torch.ops.paged_attn.prefill_out(out, None, q, k, v, cu, BOUNDS["max_seqlen_q"], BOUNDS["max_seqlen_k"], **keywords)
+            torch.ops.paged_attn.prefill_out(out, None, q, k, v, cu, *BOUNDS.values(), **keywords)
             return out * 1
         cu = metadata["cu_seqlens_q"]
         verify(torch.compile(layer, fullgraph=True, backend="aot_eager")(q, k, v, cu))

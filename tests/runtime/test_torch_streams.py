@@ -11,7 +11,9 @@ STANDIN = """
         torch = torch_standin.install(lambda device: int(stream) + device, raw={raw})
         call = Call()
         call.tensors = [torch_standin.tensor(torch, a) for a in call.tensors]
-        call.keywords = {{k: torch_standin.tensor(torch, v) if isinstance(v, par.DeviceArray) else v for k, v in call.keywords.items()}}
+        for name, value in call.keywords.items():
+            if isinstance(value, par.DeviceArray):
+                call.keywords[name] = torch_standin.tensor(torch, value)
         out = torch_standin.tensor(torch, call.out)
         lse = torch_standin.tensor(torch, call.lse)
 """
@@ -39,7 +41,8 @@ def test_a_torch_stream_is_honoured_and_outputs_are_made_on_it(fresh_process, em
         call.verify(made.array, made_lse.array)
         handle = Stream.cuda_stream
         assert torch_standin.CALLS == [
-            ("stream", handle), ("full", (26, 4, 128), 0.0, "bfloat16"), ("stream", handle), ("full", (4, 26), float("-inf"), "float32")
+            ("stream", handle), ("full", (26, 4, 128), 0.0, "bfloat16"),
+            ("stream", handle), ("full", (4, 26), float("-inf"), "float32"),
         ], torch_standin.CALLS
         """
     fresh_process(STANDIN.format(raw=True) + program, **DELAYED)

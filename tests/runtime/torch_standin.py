@@ -1,6 +1,6 @@
-"""Stands for torch on a GPU, which this project's machines do not have: what the runtime asks of torch, over DeviceArray.
+"""Stands for torch on a GPU, which is not at hand: what the runtime asks of torch, over DeviceArray.
 
-Only torch.Tensor with a "cuda" device, its current stream and torch.full. Put into sys.modules as `torch` by the tests' programs.
+Only torch.Tensor with a "cuda" device, its current stream and torch.full. The tests' programs put it into sys.modules.
 """
 
 import contextlib
@@ -57,7 +57,7 @@ class Tensor:
 
 
 def install(current_stream, raw=True):
-    """Make the stand-in `torch`; `current_stream` is a function of the device, `raw` whether the private quick way exists."""
+    """Make the stand-in `torch`; `current_stream` is a function of the device, `raw`: the private quick way exists."""
     torch = types.ModuleType("torch")
     for name in _NUMPY:
         setattr(torch, name, Dtype(name))
