@@ -25,7 +25,7 @@ ROUND_KEYS = 128
 
 @dataclass(frozen=True)
 class Machine:
-    """gfx950 as PERFORMANCE figures state it; clocks are engine clocks."""
+    """gfx950 in figures (docs/performance.md says where they come from); clocks are engine clocks."""
 
     xcds: int = 8
     cus_per_xcd: int = 32

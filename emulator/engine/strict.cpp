@@ -1,6 +1,6 @@
 // Strict mode: results come as late as the counters allow.
 //
-// Counter rules (CDNA3 ISA 4.4; GFX950.md): vmcnt operations complete in issue order; LDS operations likewise on lgkmcnt; scalar
+// Counter rules (CDNA3 ISA 4.4; docs/emulator.md): vmcnt operations complete in issue order; LDS operations likewise on lgkmcnt; scalar
 // loads in any order, so with any of them outstanding only lgkmcnt(0) says something about them, and of the LDS operations only as
 // many are sure as exceed the wait by themselves. Stores are performed at issue and count until waited for. A load's value is
 // read when it completes, or earlier when the same wave writes what it reads (a wave's own accesses stay in order).

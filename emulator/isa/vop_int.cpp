@@ -1,4 +1,4 @@
-// Integer and bit instructions of the vector ALU. Meanings: CDNA3 ISA reference, chapter 12; v_bitop3 from GFX950.md.
+// Integer and bit instructions of the vector ALU. Meanings: CDNA3 ISA reference, chapter 12; v_bitop3 from docs/emulator.md.
 #include "isa/families.h"
 #include "isa/lanes.h"
 #include "numerics/transcendental.h"

@@ -100,7 +100,7 @@ inline uint8_t f32_to_fp8(float x, bool saturate = false) {
     uint32_t normal = ((mag + 0x7ffffu + ((mag >> 20) & 1u)) >> 20) - (120u << 3);
     uint32_t tiny = bits_of(float_of(mag) + 0x1p14f) - bits_of(0x1p14f);  // below 2^-6: the ulp of 2^14 is 2^-9
     uint32_t top = saturate && mag <= 0x7f800000u ? 0x7eu : 0x7fu;
-    uint32_t r = mag > 0x43e80000u ? top : mag < 0x3c800000u ? tiny : normal;  // 464 ties to 448 (GFX950.md)
+    uint32_t r = mag > 0x43e80000u ? top : mag < 0x3c800000u ? tiny : normal;  // 464 ties to 448 (docs/emulator.md)
     return static_cast<uint8_t>(sign | r);
 }
 inline uint8_t f32_to_bf8(float x, bool saturate = false) {

@@ -1,6 +1,6 @@
 """Reading paged FP8 caches token by token, and attention over a whole ragged batch: the reference the kernels meet.
 
-Layouts (DESIGN: data layouts): `vectorized_5d` K [pages, Hkv, D/16, page, 16], V [pages, Hkv, page/16, Dv, 16]; `linear` (page 1)
+Layouts (docs/api.md): `vectorized_5d` K [pages, Hkv, D/16, page, 16], V [pages, Hkv, page/16, Dv, 16]; `linear` (page 1)
 K [pages, Hkv, D], V [pages, Hkv, Dv]. All caches are uint8 arrays holding float8_e4m3fn.
 """
 
