@@ -52,6 +52,7 @@ struct Operation {
   Op64 op64 = nullptr;
   bool two = false;         // a second operand
   bool compare_first = false;  // memory cmpswap: data in the first register(s), compare in the next
+  bool wide = false;           // op64 is the one (sanitizers forbid asking a pointer in a constant expression)
 };
 
 }  // namespace gfx950::isa::atomic

@@ -59,10 +59,10 @@ void ds_atomic(Wave& w, const Instruction& i) {
 
 using atomic::Operation;
 constexpr Operation k32(atomic::Op32 f) { return {f, nullptr, false, false}; }
-constexpr Operation k64(atomic::Op64 f) { return {nullptr, f, false, false}; }
+constexpr Operation k64(atomic::Op64 f) { return {nullptr, f, false, false, true}; }
 
 template <bool returns> constexpr Row row(const char* name, const Operation* op) {
-  const Type type = op->op64 ? Type::U64 : Type::U32;
+  const Type type = op->wide ? Type::U64 : Type::U32;
   Row r = custom(name, Format::Lds, ds_atomic, {}, kLgkmcnt, 0, op);
   if (returns) add_slot(r, Role::Dst, type);
   add_slot(r, Role::Src, Type::U32);
@@ -89,8 +89,8 @@ OPS(DEFINE)
 #undef DEFINE
 constexpr Operation kSwap32 = k32(atomic::swap<uint32_t>), kSwap64 = k64(atomic::swap<uint64_t>);
 constexpr Operation kCmp32{atomic::cmpswap<uint32_t>, nullptr, true, true}, kCmpF32{atomic::cmpswap_f32, nullptr, true, true};
-constexpr Operation kCmp64{nullptr, atomic::cmpswap<uint64_t>, true, true};
-constexpr Operation kMskor32{atomic::mskor<uint32_t>, nullptr, true, false}, kMskor64{nullptr, atomic::mskor<uint64_t>, true, false};
+constexpr Operation kCmp64{nullptr, atomic::cmpswap<uint64_t>, true, true, true};
+constexpr Operation kMskor32{atomic::mskor<uint32_t>, nullptr, true, false}, kMskor64{nullptr, atomic::mskor<uint64_t>, true, false, true};
 
 #define ROWS(op, type, value) row<false>("ds_" #op "_" #type, &k_##op##_##type), row<true>("ds_" #op "_rtn_" #type, &k_##op##_##type),
 constexpr Row kRows[] = {
