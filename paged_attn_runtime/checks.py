@@ -186,7 +186,7 @@ def _outputs(views: Views, total_q: int, num_q_heads: int, v_head_dim: int) -> d
         _writable(lse)
         _inner(lse, 1)
         _disjoint(lse, total_q * 4)
-        strides["lse_head_stride"] = _stride(lse, 0) // 4
+        strides["lse_head_stride"] = _stride_in_elements(lse)
     return strides
 
 
@@ -245,8 +245,7 @@ def _block_table(views: Views, batch: int) -> tuple[int, int]:
     if table.shape[0] != batch:
         raise ValueError(f"block_table has shape {table.shape}; cu_seqlens_q says {batch} sequences")
     _inner(table, 1)
-    id_bytes = PAGE_ID_BYTES[table.dtype]
-    return id_bytes, _stride(table, 0) // id_bytes
+    return PAGE_ID_BYTES[table.dtype], _stride_in_elements(table)
 
 
 def _csr(views: Views, batch: int) -> int:
@@ -327,6 +326,17 @@ def _inner(view: View, dimensions: int) -> None:
 def _stride(view: View, axis: int) -> int:
     """The byte stride of an axis; the packed one where the axis has one element and any stride will do."""
     return view.strides[axis] if view.shape[axis] > 1 else packed_strides(view.shape, view.item_bytes)[axis]
+
+
+def _stride_in_elements(view: View) -> int:
+    """The stride of the rows of a matrix whose rows are packed."""
+    stride = _stride(view, 0)
+    if (stride % view.item_bytes or stride < 0) and view.has_elements:
+        raise ValueError(
+            f"{view.label} has byte strides {view.strides}; the first must be a multiple of {view.item_bytes} and not "
+            f"negative: {view.label} = {view.label}.contiguous()"
+        )
+    return stride // view.item_bytes
 
 
 def _two_strides(view: View, first: str, first_axis: int, second: str, second_axis: int) -> dict[str, int]:

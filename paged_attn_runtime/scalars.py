@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
@@ -52,7 +53,10 @@ def number(label: str, value: Any) -> float:
     if type(value) is not float:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise TypeError(f"{label} is {value!r}; wanted a number")
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError:  # an int beyond any float
+            value = math.inf if value > 0 else -math.inf
     if not 0.0 <= value <= FLOAT32_MAX:
         raise ValueError(f"{label} is {value}; allowed: a finite float32, not negative")
     return value

@@ -254,6 +254,18 @@ VALUE_ERRORS = [
         "block_table has shape .*cu_seqlens_q says 3 sequences",
     ),
     (call(block_table=tensor("block_table", (BATCH, 5), "int32", strides=(4, 12))), "block_table has byte strides"),
+    (
+        call(block_table=tensor("block_table", (BATCH, 5), "int64", strides=(44, 8))),
+        r"block_table has byte strides \(44, 8\); the first must be a multiple of 8 and not negative",
+    ),
+    (
+        call(block_table=tensor("block_table", (BATCH, 5), "int32", strides=(-20, 4))),
+        r"block_table has byte strides \(-20, 4\); the first must be a multiple of 4 and not negative",
+    ),
+    (
+        call(lse=tensor("lse", (HEADS, ROWS), "float32", strides=(162, 4))),
+        r"lse has byte strides \(162, 4\); the first must be a multiple of 4",
+    ),
     (csr(block_table=tensor("block_table", (BATCH, 5), "int32")), "block_table and kv_indptr are both given"),
     (csr(seqlens_k=tensor("seqlens_k", (BATCH,), "int32")), "seqlens_k is given with CSR page tables; .*leave it out"),
     (csr(kv_indptr=None), "page table: kv_page_indices, kv_last_page_lens given"),

@@ -16,7 +16,7 @@ def test_numbers(value):
     assert split_descale("q_descale", value) == (None, float(value))
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e39, -0.5])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e39, -0.5, 10**400, -(10**400)])
 def test_numbers_that_float32_does_not_hold(value):
     with pytest.raises(ValueError, match=r"k_descale is .*; allowed: a finite float32, not negative"):
         split_descale("k_descale", value)
