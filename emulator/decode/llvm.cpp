@@ -7,6 +7,15 @@
 
 namespace gfx950 {
 
+namespace {
+// Another LLVM in the process (a compiler's) must not serve this one. Sanitizers cannot live with that flag.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int kOpen = RTLD_NOW | RTLD_LOCAL;
+#else
+constexpr int kOpen = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+#endif
+}  // namespace
+
 Disassembler& Disassembler::instance() {
   static Disassembler* one = new Disassembler;
   return *one;
@@ -24,7 +33,7 @@ bool Disassembler::open(std::string& error) {
     }
     void* library = nullptr;
     for (const auto& name : names) {
-      library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+      library = dlopen(name.c_str(), kOpen);
       if (library) break;
     }
     if (!library) {

@@ -37,7 +37,7 @@ class StrictWave {
 // State of each LDS byte.
 struct ByteState {
   uint32_t epoch = 0;                    // of the masks below
-  uint16_t readers = 0, writers = 0;     // waves that touched it in that epoch
+  uint16_t readers = 0, writers = 0, atomics = 0;  // waves that touched it in that epoch
   uint32_t last_write = 0, last_read = 0;  // index into accesses of the instruction
   uint8_t written = 0, in_flight = 0;    // DMA writes under way
 };

@@ -2,7 +2,7 @@
 //
 // Barriers cut a workgroup's time into epochs. An access is open from its issue to the wait that covers it; it counts in every epoch in
 // which it is open. Two accesses of different waves to a byte in one epoch, one of them a write, race. Two stores of the same value do not:
-// compilers let all waves write a small replicated tensor.
+// compilers let all waves write a small replicated tensor. Atomics race with plain accesses, not with each other.
 #include <algorithm>
 #include <utility>
 
@@ -81,7 +81,7 @@ template <class F> void StrictWorkgroup::each_range(Wave&, const VectorAccess& a
 }
 
 void StrictWorkgroup::touch_lds(Wave& w, const VectorAccess& a, bool first) {
-  const bool write = a.action != Action::Load, dma = a.action == Action::Dma;
+  const bool write = a.action != Action::Load, dma = a.action == Action::Dma, atomic = a.action == Action::Atomic;
   const uint16_t me = static_cast<uint16_t>(1u << w.index);
   const uint32_t here = number(a.inst), epoch = epoch_;
   bool racy = false, flying = false;
@@ -101,9 +101,9 @@ void StrictWorkgroup::touch_lds(Wave& w, const VectorAccess& a, bool first) {
       ByteState& b = bytes_[at + n];
       if (b.epoch != epoch) {
         b.epoch = epoch;
-        b.readers = b.writers = 0;
+        b.readers = b.writers = b.atomics = 0;
       }
-      const uint16_t others_write = b.writers & static_cast<uint16_t>(~me);
+      const uint16_t others_write = (b.writers | (atomic ? 0 : b.atomics)) & static_cast<uint16_t>(~me);
       const uint16_t others_read = write ? b.readers & static_cast<uint16_t>(~me) : 0;
       if ((others_read || (others_write && !same(n))) && !racy) {
         racy = true;
@@ -117,7 +117,7 @@ void StrictWorkgroup::touch_lds(Wave& w, const VectorAccess& a, bool first) {
         flying_at = at + n;
       }
       if (write) {
-        b.writers |= me;
+        (atomic ? b.atomics : b.writers) |= me;
         b.last_write = here;
         if (first && !dma) b.written = 1;
         if (first && dma && b.in_flight < 255) ++b.in_flight;

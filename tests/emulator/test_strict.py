@@ -165,6 +165,16 @@ def test_two_waves_write_different_values_to_a_byte():
          "LDS race", "ds_write_b32", block=(128, 1, 1), lds=512)  # fmt: skip
 
 
+def test_lds_atomics_race_with_plain_accesses_only():
+    """Atomics of two waves on one word are ordered by the LDS unit; a plain read beside them is not."""
+    body = "v_mov_b32 v2, 0\nv_mov_b32 v3, 1\nds_write_b32 v2, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_add_u32 v2, v3\n"
+    body += (
+        "s_waitcnt lgkmcnt(0)\n{barrier}\nds_read_b32 v4, v2\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v4, s[6:7]\n"
+    )
+    faulty, mended = (LOAD_ARGUMENTS + body.format(barrier=barrier) for barrier in ("", "s_barrier"))
+    both("histogram", faulty, mended, "LDS race", "ds_add_u32", block=(128, 1, 1), lds=64)
+
+
 DMA = (
     DESCRIPTOR
     + """
