@@ -18,7 +18,7 @@ _F32 = 4
 
 def store_out(row_start, lane, out, total, v_descale):
     """`row_start`: per-lane pointer to where the row's first column of `out` goes. Lane halves trade 8-byte pieces, for 16-byte stores."""
-    inverse = (total[0] > 0.0).select(isa.reciprocal(total[0]) * v_descale, fx.Float32(0.0))
+    inverse = (total[0] == 0.0).select(fx.Float32(0.0), isa.reciprocal(total[0]) * v_descale)
     half = lane_maps.half_of(lane)
     for block, values in enumerate(out):
         words = [isa.pack_bf16(values[v] * inverse, values[v + 1] * inverse) for v in range(0, values.numel, 2)]

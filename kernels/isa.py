@@ -144,6 +144,11 @@ def fma(a, b, c):
     return fx.fma(a, b, c)
 
 
+def maximum_or_nan(a, b):
+    """NaN if either is NaN (v_maximum3_f32)."""
+    return fx.maximumf(a, b)
+
+
 def maximum(a, b):
     return fx.maxnumf(a, b, fastmath="nnan")
 

@@ -56,15 +56,19 @@ def open_cache(traits: Traits, table, k, v, k_page_stride, v_page_stride, wave, 
 
 # -------------------------------------------------------------------------------------------------------- page ids
 def load_page_id(traits: Traits, cache: Cache, tile):
-    """The id for this wave's part of a tile: a scalar, or one a lane at page 1. Clamped to the last page."""
-    key = tile * TILE_KEYS + cache.group * GROUP_KEYS
+    """The id for this wave's part of a tile: a scalar, or one a lane at page 1. Clamped to the last page.
+
+    Unsigned: the tile behind the last may begin at key 2^31.
+    """
+    key = fx.Uint32(tile * TILE_KEYS + cache.group * GROUP_KEYS)
     table = cache.table
+    last = fx.Uint32(table.last)
     if traits.problem.page_keys < GROUP_KEYS:
-        index = fx.min(key + cache.lane_key, table.last)
-        offset = fx.Int64(fx.Uint32(index)) << fx.Int64(table.id_words_shift)
+        index = fx.min(key + fx.Uint32(cache.lane_key), last)
+        offset = fx.Int64(index) << fx.Int64(table.id_words_shift)
         return isa.load_gathered(table.ids + offset)
-    index = fx.min(key >> traits.problem.page_shift, table.last)
-    offset = fx.Int64(fx.Uint32(index)) << fx.Int64(table.id_words_shift)
+    index = fx.min(key >> fx.Uint32(traits.problem.page_shift), last)
+    offset = fx.Int64(index) << fx.Int64(table.id_words_shift)
     return isa.load_scalar(table.ids, offset)
 
 

@@ -49,7 +49,7 @@ def first_state(traits: Traits, scale):
 
 def softmax_phase(pipe: Pipeline, state):
     """Scores to weights."""
-    state.shift, state.scale, state.total, state.out = softmax.keep_in_range(
+    state.scores, state.shift, state.scale, state.total, state.out = softmax.keep_in_range(
         state.scores, state.shift, state.scale, state.total, state.out
     )
     return state, softmax.weigh(state.scores, state.shift, state.scale)
