@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .errors import ArtifactError, ManifestError, VariantNotFoundError
 from .manifest import ARCH, MANIFEST_NAME, Manifest, VariantEntry, select_policy
-from .manifest_check import check_object_bytes
+from .manifest_check import check_object_bytes, read_regular
 from .manifest_reader import load_manifest
 from .variant import Variant
 
@@ -59,7 +59,7 @@ class Catalogue:
         """The bytes of a code object, exactly as the manifest describes them."""
         path = self.folder / entry.file
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
         except OSError as error:
             raise ArtifactError(
                 f"{path} cannot be read ({error.strerror}), but the manifest lists it; {rebuild(entry.name)}"

@@ -6,8 +6,10 @@ Owns the kinds of problem that `verify`, the builder and the wheel's build repor
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import os
+import stat
 from pathlib import Path
 
 from .errors import ManifestError
@@ -22,6 +24,14 @@ class Problem:
     kind: str
     file: str
     text: str
+
+
+def read_regular(path: Path) -> bytes:
+    """All of a file, if it is one: a pipe or a device might never end."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder says so itself
+        raise OSError(errno.EINVAL, "not a regular file")
+    return path.read_bytes()
 
 
 def check_object_bytes(entry: VariantEntry, data: bytes) -> Problem | None:
@@ -39,7 +49,7 @@ def check_listed(manifest: Manifest, folder: str | os.PathLike[str]) -> list[Pro
     folder, problems = Path(folder), []
     for entry in manifest.variants:
         try:
-            problem = check_object_bytes(entry, (folder / entry.file).read_bytes())
+            problem = check_object_bytes(entry, read_regular(folder / entry.file))
         except FileNotFoundError:
             problem = Problem("missing", entry.file, f"{entry.file} is listed in the manifest, but is not there")
         except OSError as error:

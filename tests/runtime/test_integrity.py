@@ -1,6 +1,7 @@
 """Objects that are not what the manifest says are refused before anything is launched, each with its own message."""
 
 import hashlib
+import os
 import struct
 
 import pytest
@@ -67,6 +68,11 @@ DAMAGE = {
         "is no code object: not a 64-bit",
         "disagrees",
     ),
+    "a pipe": (
+        lambda f: _pipe(f),
+        r"cannot be read \(not a regular file\), but the manifest lists it",
+        "unreadable",
+    ),
     "other registers": (
         lambda f: edit_manifest(f, lambda m: entry_of(m).update(vgprs=1)),
         "has vector registers .*; the manifest says 1",
@@ -95,6 +101,13 @@ def _flip(folder):
 def _truncate(folder):
     path = folder / f"{NAME}.hsaco"
     path.write_bytes(path.read_bytes()[:-1])
+
+
+def _pipe(folder):
+    """Opening it would wait for a writer, for ever."""
+    path = folder / f"{NAME}.hsaco"
+    path.unlink()
+    os.mkfifo(path)
 
 
 def _other_object(folder):
