@@ -21,6 +21,6 @@ def stream_handle(stream: Any) -> int:
             f"stream is {stream!r}; allowed: None, an integer handle, a torch stream, a hip-python stream, or an "
             f"object with __cuda_stream__"
         )
-    if handle < 0:
+    if not 0 <= handle < 2**64:
         raise ValueError(f"stream is {handle}; allowed: a handle, 0 for the null stream")
     return handle

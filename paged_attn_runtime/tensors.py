@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import operator
 import sys
 import weakref
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from typing import Any
 from . import driver as hip
 from .device_array import DeviceArray, packed_strides
 
+ADDRESS_MAX = 2**64 - 1
 HOST = -1  # the place of host memory that every device reaches
 
 
@@ -156,9 +158,11 @@ def view(label: str, tensor: Any) -> View:
     if is_torch(tensor):
         return _torch_view(label, tensor)
     interface = _interface(label, tensor)
-    shape, typestr = tuple(interface["shape"]), interface["typestr"]
+    shape, typestr = tuple(map(operator.index, interface["shape"])), interface["typestr"]
     item_bytes = int(typestr[2:])
-    strides = interface.get("strides") or packed_strides(shape, item_bytes)
+    strides = tuple(map(operator.index, interface.get("strides") or packed_strides(shape, item_bytes)))
+    if len(strides) != len(shape) or min(shape, default=0) < 0:
+        raise ValueError(f"{label} has shape {shape} and byte strides {strides}; wanted a stride for each dimension")
     pointer = interface["data"][0] or 0
     device = _require_place(label, tensor, pointer, shape, "an array of HIP device memory")
     dtype, read_only = _interface_dtype(label, typestr), bool(interface["data"][1])
@@ -166,7 +170,7 @@ def view(label: str, tensor: Any) -> View:
         label,
         pointer,
         shape,
-        tuple(strides),
+        strides,
         dtype,
         item_bytes,
         device,
@@ -212,7 +216,7 @@ def place(tensor: Any, pointer: int) -> int | None:
     key = id(tensor)
     if reachable.get(key) == pointer:
         return _places[key][1]
-    found = hip.driver().pointer(pointer)
+    found = hip.driver().pointer(pointer) if 0 <= pointer <= ADDRESS_MAX else None
     if found is None:
         return None
     device, on_device = found

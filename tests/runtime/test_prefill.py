@@ -105,6 +105,32 @@ def test_an_object_with_the_array_interface():
     call.verify()
 
 
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"strides": (384, 192, 1, 1)}, ValueError),
+        ({"strides": (384.0, 192, 1)}, TypeError),
+        ({"shape": (-26, 2, 192)}, ValueError),
+        ({"shape": (26.5, 2, 192)}, TypeError),
+        ({"data": (2**64 + 16, False)}, ValueError),
+        ({"data": (-16, False)}, ValueError),
+        ({"data": (0, False)}, ValueError),
+        ({"typestr": "|u"}, ValueError),
+    ],
+    ids=str,
+)
+def test_an_array_interface_that_makes_no_sense(change, error):
+    class Foreign:
+        pass
+
+    call = Call()
+    foreign = Foreign()
+    foreign.__cuda_array_interface__ = call.tensors[0].__cuda_array_interface__ | change
+    call.tensors[0] = foreign
+    with pytest.raises(error):
+        call.prefill()
+
+
 @pytest.mark.parametrize("lengths", [(), ((0, 0), (0, 70))], ids=["no sequences", "no new tokens"])
 def test_nothing_to_do_is_no_launch(lengths):
     call = Call(lengths=lengths)
