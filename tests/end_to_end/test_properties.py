@@ -82,4 +82,4 @@ def test_generated_batches():
 
 @pytest.mark.slow
 def test_many_generated_batches():
-    run(150)
+    run(100)
