@@ -11,7 +11,9 @@ guess what a key meant.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +25,10 @@ SUPPORTED_SCHEMA_VERSIONS = (1,)
 ARCH = "gfx950"
 MAX_LDS_BYTES = 163840
 MAX_WORKGROUP_THREADS = 1024
+DIGEST_KEY = "digest"
+
+_END = "\n}\n"
+_SEAL = re.compile(rf',\n "{DIGEST_KEY}": "([0-9a-f]{{64}})"\n}}\n\Z')
 
 QUANTITIES = (
     "batch",
@@ -219,4 +225,16 @@ def entry_to_json(entry: VariantEntry) -> str:
 def manifest_to_json(manifest: Manifest) -> str:
     """The text of a manifest. The same manifest gives the same bytes: keys in the classes' order, variants by name."""
     manifest = dataclasses.replace(manifest, variants=tuple(sorted(manifest.variants, key=lambda entry: entry.name)))
-    return _layout(_plain(manifest)) + "\n"
+    return seal(_layout(_plain(manifest)) + "\n")
+
+
+def seal(text: str) -> str:
+    """`text`, an object that ends with its brace on a line of its own, with its SHA-256 added as the last member."""
+    assert text.endswith(_END)
+    return f'{text.removesuffix(_END)},\n "{DIGEST_KEY}": "{hashlib.sha256(text.encode()).hexdigest()}"{_END}'
+
+
+def unseal(text: str) -> tuple[str, str] | None:
+    """(the text that was sealed, the digest it was given), or None when `text` ends in no digest."""
+    match = _SEAL.search(text)
+    return None if match is None else (text[: match.start()] + _END, match.group(1))

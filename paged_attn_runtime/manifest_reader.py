@@ -9,12 +9,14 @@ Refused, as a ManifestError whose message ends in the path of the offending key 
   * arguments that overlap, are misaligned, leave the segment or share a name;
   * a grid expression with an unknown operation or quantity;
   * policy rules of which the last has a condition, or another has none;
-  * digests that are no lower-case SHA-256.
+  * digests that are no lower-case SHA-256;
+  * in a file: a text that is not the one its digest was made of.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 import re
@@ -26,6 +28,7 @@ from .errors import ManifestError
 from .manifest import (
     ARCH,
     ARG_KINDS,
+    DIGEST_KEY,
     MANIFEST_NAME,
     MAX_LDS_BYTES,
     MAX_WORKGROUP_THREADS,
@@ -44,6 +47,7 @@ from .manifest import (
     PolicyRule,
     Spills,
     VariantEntry,
+    unseal,
 )
 from .variant import BATCH_POLICIES, Variant
 
@@ -354,10 +358,10 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_manifest(text: str | bytes) -> Manifest:
-    """The manifest in `text`, fully checked. Raises ManifestError."""
+    """The manifest in `text`, fully checked but for the digest of the whole, which a file must have. Raises ManifestError."""
     value = parse_json(text)
     version = _read_version(_items(value, ""))  # first: another version's keys are not ours to judge
-    members = _members(value, "", _fields(Manifest))
+    members = _members(value, "", _fields(Manifest), (DIGEST_KEY,))
     package = _members(members["package"], "package", _fields(Package))
     sources = {
         name: _digest(member, _join("sources", name)) for name, member in _items(members["sources"], "sources").items()
@@ -384,9 +388,22 @@ def load_manifest(folder: str | os.PathLike[str]) -> Manifest:
     with open(path, "rb") as file:
         text = file.read(MAX_MANIFEST_BYTES + 1)
     try:
-        return parse_manifest(text)
+        manifest = parse_manifest(text)
+        _check_seal(text.decode())
     except ManifestError as error:
         raise ManifestError(f"{path}: {error}") from None
+    return manifest
+
+
+def _check_seal(text: str) -> None:
+    sealed = unseal(text)
+    if sealed is None:
+        raise _fail("the last member is no digest of the text before it; restore or rebuild the manifest", DIGEST_KEY)
+    digest = hashlib.sha256(sealed[0].encode()).hexdigest()
+    if digest != sealed[1]:
+        raise _fail(
+            f"edited after the build: the text has SHA-256 {digest}; restore or rebuild the manifest", DIGEST_KEY
+        )
 
 
 def parse_entry(text: str | bytes) -> VariantEntry:

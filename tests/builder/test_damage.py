@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from paged_attn_runtime.manifest import seal, unseal
 from paged_attn_runtime.manifest_check import check_folder
 
 NAME = "paged_prefill_d128_v128_p1_linear_longest_first.hsaco"
@@ -19,7 +20,14 @@ def edit_manifest(folder, change):
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
     change(manifest)
-    path.write_text(json.dumps(manifest))
+    manifest.pop("digest", None)
+    path.write_text(seal(json.dumps(manifest, indent=1) + "\n"))
+
+
+def edit_text(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
 
 
 DAMAGE = {
@@ -66,6 +74,18 @@ DAMAGE = {
     "an edited kernarg": (
         lambda folder: edit_manifest(folder, lambda manifest: manifest["variants"][0]["kernarg"].update(bytes=8)),
         [("manifest_bad", "y ends at 16, behind the segment's 8 bytes: variants[0].kernarg.args[1].offset")],
+    ),
+    "an edited grid": (
+        lambda folder: edit_text(folder / "manifest.json", '"ceil_div"', '"floor_div"'),
+        [("manifest_bad", "edited after the build: the text has SHA-256 ")],
+    ),
+    "an added line break": (
+        lambda folder: edit_text(folder / "manifest.json", '"arch": ', '"arch":\n'),
+        [("manifest_bad", "edited after the build: the text has SHA-256 ")],
+    ),
+    "a manifest without its digest": (
+        lambda folder: (folder / "manifest.json").write_text(unseal((folder / "manifest.json").read_text())[0]),
+        [("manifest_bad", "the last member is no digest of the text before it")],
     ),
     "a variant taken out of the manifest": (
         lambda folder: edit_manifest(folder, lambda manifest: manifest["variants"].pop(0)),

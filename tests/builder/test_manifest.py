@@ -84,7 +84,9 @@ def test_what_is_written_is_read_back():
     manifest = parse_manifest(json.dumps(good()))
     text = manifest_to_json(manifest)
     assert parse_manifest(text) == manifest
-    assert json.loads(text) == good()
+    written = json.loads(text)
+    assert len(written.pop("digest")) == 64
+    assert written == good()
 
 
 def test_the_same_manifest_gives_the_same_bytes_in_any_order():

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from paged_attn_runtime import catalogue, prefill
+from paged_attn_runtime.manifest import seal
 from paged_attn_runtime.manifest_reader import load_manifest
 
 ROOT = Path(__file__).parents[2]
@@ -43,11 +44,12 @@ def damaged(objects, tmp_path, monkeypatch):
 
 
 def edit_manifest(folder, change):
-    """Apply `change` to the JSON of a folder's manifest."""
+    """Apply `change` to the JSON of a folder's manifest, and give it the digest that belongs to it."""
     path = folder / "manifest.json"
     value = json.loads(path.read_text())
     change(value)
-    path.write_text(json.dumps(value))
+    value.pop("digest", None)
+    path.write_text(seal(json.dumps(value, indent=1) + "\n"))
 
 
 @pytest.fixture
