@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "api/bank_conflicts.h"
 #include "api/call.h"
 #include "api/capture.h"
 
@@ -162,6 +163,7 @@ Outcome KernelWork::run() const {
   request.kernarg = launch.kernarg;
   request.device = launch.function->device;
   LaunchOutcome outcome = gfx950::run(request, launch.settings);
+  keep_bank_conflicts(outcome);
   if (outcome.code == ErrorCode::None || exiting()) return {};  // at exit launches are stopped: no failure of theirs
   tell(outcome.text);
   return {code_of(outcome), std::move(outcome.text)};

@@ -1,8 +1,11 @@
 """Every shipped variant, element by element within the bound of tests/reference/attention.py."""
 
+import ctypes
+
 import numpy as np
 import pytest
 
+from tests.conftest import EMULATOR_ROCM
 from tests.end_to_end.cases import HEAD_DIMS, PAGE_SIZES, POLICIES, every_variant
 from tests.end_to_end.launch import check, launch
 from tests.reference.compare import RMS_LIMIT
@@ -98,8 +101,25 @@ def with_neighbours(problem):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("page_size", PAGE_SIZES)
-@pytest.mark.parametrize("head_dim, v_head_dim", HEAD_DIMS)
-def test_wave_orders_do_not_matter(monkeypatch, emulated, head_dim, v_head_dim, page_size, seed):
+@every_variant
+def test_wave_orders_do_not_matter(monkeypatch, emulated, head_dim, v_head_dim, page_size, batch_policy, seed):
+    """Strict mode finds nothing to report, and the result is right, however the waves interleave."""
     monkeypatch.setenv("GFX950_EMU_SEED", str(seed))
-    check(make_problem(Shape(head_dim, v_head_dim, page_size, 2, 1, ((70, 200), (257, 330))), seed=10))
+    lengths = ((257, 330),) if batch_policy == "single" else ((70, 200), (257, 330))
+    check(make_problem(Shape(head_dim, v_head_dim, page_size, 1, 1, lengths), seed=10), batch_policy=batch_policy)
+
+
+@every_variant
+def test_no_lds_bank_conflicts(monkeypatch, emulated, head_dim, v_head_dim, page_size, batch_policy):
+    """As the emulator's bank model counts them, per instruction, over a problem that runs the main loop."""
+    monkeypatch.setenv("GFX950_EMU_BANK_CONFLICTS", "1")
+    launch(
+        make_problem(Shape(head_dim, v_head_dim, page_size, 1, 1, ((128, 1500),)), seed=11), batch_policy=batch_policy
+    )
+    library = ctypes.CDLL(str(EMULATOR_ROCM / "lib" / "libamdhip64.so.7"))
+    library.gfx950_emu_bank_conflicts.restype = ctypes.c_char_p
+    lines = [line.split(maxsplit=3) for line in library.gfx950_emu_bank_conflicts().decode().splitlines()]
+    often = max(int(executed) for executed, *_ in lines)
+    hot = [line for line in lines if int(line[0]) > often // 2]
+    assert len(hot) >= 8, "the main loop reads K and V from LDS"
+    assert [line for line in hot if int(line[1]) > 0] == []
