@@ -63,7 +63,8 @@ $(CONFORMANCE_READY): tests/emulator/conformance/requirements.txt
 $(HIP72_READY): pyproject.toml
 	@echo "== hip-python 7.2 in $(HIP72_VENV)"
 	$(PYTHON) -m venv $(HIP72_VENV)
-	$(HIP72_VENV)/bin/python -m pip install 'hip-python==7.2.2.562.43' 'ml_dtypes==0.6.0' 'numpy>=2.0' 'pytest==9.2.0' 'hypothesis==6.170.17'
+	$(HIP72_VENV)/bin/python -m pip install 'hip-python==7.2.2.562.43' 'ml_dtypes==0.6.0' 'numpy>=2.0' 'pytest==9.2.0' 'hypothesis==6.170.17' \
+	    'pyelftools==0.33' 'msgpack==1.2.4'
 	@touch $@
 
 emulator: $(READY)        ## the gfx950 emulator: emulator/build/rocm/lib/libamdhip64.so

@@ -15,10 +15,14 @@ ROUND_SECONDS = 20.0
 
 
 def sanitizer_environment():
-    runtime = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    # libstdc++ as well: Python brings none, and the sanitizer looks for the real __cxa_throw when it starts.
+    libraries = [
+        subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        for name in ("libasan.so", "libstdc++.so.6")
+    ]
     # Python itself leaks at exit by design; the emulator's leaks are counted by its own live-object tests.
     return {
-        "LD_PRELOAD": runtime.stdout.strip(),
+        "LD_PRELOAD": " ".join(libraries),
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
