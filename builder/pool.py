@@ -7,6 +7,7 @@ and when it leaves no entry.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
 import json
 import os
@@ -23,6 +24,7 @@ from paged_attn_runtime.manifest_reader import parse_entry
 from .toolchain import Toolchain, ToolchainError, lay_out_rocm, worker_environment
 
 LIMIT_SECONDS = 900
+_ASK_PERSONALITY, _ADDR_NO_RANDOMIZE = 0xFFFFFFFF, 0x0040000  # of personality(2)
 SHOWN_LINES = 30
 OBJECT_FILE, ENTRY_FILE, LOG_FILE, ERROR_FILE = "object.hsaco", "entry.json", "compiler.log", "error.txt"
 
@@ -60,6 +62,7 @@ class Pool:
                 cwd=self._root,
                 env=environment,
                 start_new_session=True,  # an interrupt on the terminal is the parent's to handle
+                preexec_fn=_fix_addresses,
             )
         return self
 
@@ -131,6 +134,12 @@ class Pool:
         said = [line for line in log.splitlines() if line.strip()]
         said = said[: next((i for i, line in enumerate(said) if line.startswith("Traceback ")), len(said))]
         return "\n".join([reason, *(f"  | {line}" for line in said[-SHOWN_LINES:])])
+
+
+def _fix_addresses() -> None:
+    """The same address layout in every worker, where we may ask for it: LLVM's choices can depend on addresses."""
+    personality = ctypes.CDLL(None).personality
+    personality(personality(_ASK_PERSONALITY) | _ADDR_NO_RANDOMIZE)
 
 
 def _read(path: Path) -> str:
