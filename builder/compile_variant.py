@@ -27,7 +27,7 @@ def compile_variant(name: str, root: Path, folder: Path) -> None:
     import kernels
 
     source = kernels.build_variant(variant)
-    data = only_object(_objects(_compile(source)))
+    data = only_object(compiled_objects(_compile(source)))
     entry = _describe(variant, source, data, _imported_files(root))
     (folder / OBJECT_FILE).write_bytes(data)
     (folder / ENTRY_FILE).write_text(entry_to_json(entry), encoding="utf-8")
@@ -46,7 +46,7 @@ def _compile(source: Any) -> Any:
     return compile_with(source.launcher, *source.placeholder_args)
 
 
-def _objects(compiled: Any) -> list[bytes]:
+def compiled_objects(compiled: Any) -> list[bytes]:
     """Every code object of a compiled module."""
     from flydsl._mlir import ir
     from flydsl._mlir.dialects import gpu

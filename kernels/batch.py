@@ -23,19 +23,23 @@ def _is_csr(arguments):
 
 
 def keys(traits: Traits, arguments, sequence, load):
-    """Lk: given, or the full pages of CSR and what the last one holds."""
+    """Lk: given, or the full pages of CSR less what the last one does not hold.
+
+    (As pages - 1 full ones plus a last one it is a sum of three terms, which LLVM compiles to one of two forms, depending
+    on addresses in the compiler: builds would differ.)
+    """
     zero = sequence - sequence
     shift = traits.problem.page_shift
 
     def from_csr(_):
         pages = load(arguments.kv_indptr, sequence + 1) - load(arguments.kv_indptr, sequence)
-        last = control.choose(
+        unused = control.choose(
             isa.is_null(arguments.kv_last_page_lens),
             zero,
-            lambda nothing: nothing + traits.problem.page_keys,
-            lambda _: load(arguments.kv_last_page_lens, sequence),
+            lambda nothing: nothing,
+            lambda _: traits.problem.page_keys - load(arguments.kv_last_page_lens, sequence),
         )
-        return fx.Int32((pages > 0).select(((pages - 1) << shift) + last, zero))
+        return fx.Int32((pages > 0).select((pages << shift) - unused, zero))
 
     return control.choose(_is_csr(arguments), zero, from_csr, lambda _: load(arguments.seqlens_k, sequence))
 
