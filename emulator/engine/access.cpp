@@ -63,7 +63,7 @@ bool resolve_range(Wave& w, uint64_t address, uint64_t size) {
   else if (!Memory::instance().all_host_memory() || Memory::instance().owns(reinterpret_cast<void*>(address)) || !host_map(address, found)) return false;
   for (int n = Wave::kRanges - 1; n > 0; --n) w.ranges[n] = w.ranges[n - 1];
   w.ranges[0] = found;
-  return address >= found.begin && address + size <= found.end && address + size >= address;
+  return address >= found.begin && fits(address - found.begin, size, found.end - found.begin);
 }
 
 void bad_address(Wave& w, uint64_t address, uint32_t size, int lane, bool store) {

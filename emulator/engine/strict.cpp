@@ -114,14 +114,14 @@ void check_addresses(Wave& w, VectorAccess& a, bool store) {
     if (a.alignment > 1 && a.address[l] % a.alignment)
       s.report(w, *a.inst, ReportKind::Misaligned, "the address must be a multiple of " + std::to_string(a.alignment), l, a.address[l], a.bytes);
     if (a.space == Space::Scratch) {
-      if (a.address[l] + a.bytes > w.scratch_size)
+      if (!fits(a.address[l], a.bytes, w.scratch_size))
         s.report(w, *a.inst, ReportKind::BadAddress, "outside the lane's " + std::to_string(w.scratch_size) + " bytes of scratch", l, a.address[l], a.bytes);
       continue;
     }
     if (a.space == Space::Lds) {
       for (int part = 0; part < a.parts; ++part) {
         const uint64_t at = a.address[l] + (part ? static_cast<int64_t>(a.second) : 0);
-        if (at + a.bytes > w.group->lds_size)
+        if (!fits(at, a.bytes, w.group->lds_size))
           s.report(w, *a.inst, ReportKind::BadLdsAddress, "the workgroup has " + std::to_string(w.group->lds_size) + " bytes of LDS", l, at, a.bytes);
       }
       continue;

@@ -70,12 +70,12 @@ template <class F> void StrictWorkgroup::each_range(Wave&, const VectorAccess& a
     if (!(a.exec >> l & 1)) continue;
     if (a.action == Action::Dma) {
       const uint64_t at = a.lds_base + static_cast<uint64_t>(l) * a.lds_stride;
-      if (at + a.bytes <= bytes_.size() && !f(l, at, a.bytes)) return;
+      if (fits(at, a.bytes, bytes_.size()) && !f(l, at, a.bytes)) return;
       continue;
     }
     for (int part = 0; part < a.parts; ++part) {
       const uint64_t at = a.address[l] + (part ? static_cast<int64_t>(a.second) : 0);
-      if (at + a.bytes <= bytes_.size() && !f(l, at, a.bytes)) return;
+      if (fits(at, a.bytes, bytes_.size()) && !f(l, at, a.bytes)) return;
     }
   }
 }

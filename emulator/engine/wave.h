@@ -130,6 +130,9 @@ struct ScalarAccess {
 
 // --- engine services for the handlers (engine/access.cpp, engine/strict.cpp)
 
+// Is [at, at + size) inside [0, limit)? Addresses at the far end of 64 bits must not wrap into it.
+inline bool fits(uint64_t at, uint64_t size, uint64_t limit) { return at <= limit && size <= limit - at; }
+
 // Is [address, address + size) inside one live range? Fills the wave's cache. Slow path; handlers look at the cache first.
 bool resolve_range(Wave& w, uint64_t address, uint64_t size);
 [[noreturn]] void bad_address(Wave& w, uint64_t address, uint32_t size, int lane, bool store);
@@ -138,7 +141,7 @@ void mark_written(Wave& w, uint64_t address, uint32_t size);
 inline bool in_range(Wave& w, uint64_t address, uint64_t size) {
   if (w.ranges_version == Memory::instance().version())
     for (const AddressRange& r : w.ranges)
-      if (address >= r.begin && address + size <= r.end) return true;
+      if (address >= r.begin && fits(address - r.begin, size, r.end - r.begin)) return true;
   return resolve_range(w, address, size);
 }
 

@@ -12,8 +12,8 @@ uint8_t* host_pointer(Wave& w, const VectorAccess& a, int lane, int part) {
   const uint64_t at = a.address[lane] + (part ? static_cast<int64_t>(a.second) : 0);
   switch (a.space) {
     case Space::Global: return reinterpret_cast<uint8_t*>(at);
-    case Space::Lds: return at + a.bytes <= w.group->lds_size ? w.group->lds.data() + at : nullptr;
-    case Space::Scratch: return at + a.bytes <= w.scratch_size ? w.scratch + static_cast<uint64_t>(lane) * w.scratch_size + at : nullptr;
+    case Space::Lds: return fits(at, a.bytes, w.group->lds_size) ? w.group->lds.data() + at : nullptr;
+    case Space::Scratch: return fits(at, a.bytes, w.scratch_size) ? w.scratch + static_cast<uint64_t>(lane) * w.scratch_size + at : nullptr;
   }
   return nullptr;
 }
@@ -112,7 +112,7 @@ void deliver_lds(Wave& w, const VectorAccess& a, const uint32_t (*data)[64]) {
   for (int l = 0; l < 64; ++l) {
     if (!active(a.exec, l)) continue;
     const uint64_t at = a.lds_base + static_cast<uint64_t>(l) * a.lds_stride;
-    if (at + a.bytes > size) continue;
+    if (!fits(at, a.bytes, size)) continue;
     for (int k = 0; k < a.bytes / 4; ++k) std::memcpy(lds + at + 4 * k, &data[k][l], 4);
   }
 }

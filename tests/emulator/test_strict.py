@@ -369,3 +369,15 @@ s_cbranch_scc1 again
 
     assert order(1) == order(1)
     assert len({tuple(order(seed)) for seed in range(4)}) > 1
+
+
+def test_addresses_whose_end_wraps_to_zero():
+    """The last bytes below 2^64: begin + size is small again, and must not pass for the start of something."""
+    body = (
+        "v_mov_b32_e32 v2, {low}\nv_mov_b32_e32 v3, -1\n"
+        "global_load_dwordx2 v[4:5], v[2:3], off\ns_waitcnt vmcnt(0)\nv_mov_b32_e32 v6, v4"
+    )
+    for name, low in (("wrapped", -4), ("ends_at_zero", -8)):
+        text = outcome(Source(name, body.format(low=low)), data(64), data(64), seeds=[0])[0]
+        assert "bad address" in text
+        assert "global_load_dwordx2 v[4:5], v[2:3], off" in text
