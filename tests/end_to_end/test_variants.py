@@ -109,6 +109,19 @@ def test_wave_orders_do_not_matter(monkeypatch, emulated, head_dim, v_head_dim, 
     check(make_problem(Shape(head_dim, v_head_dim, page_size, 1, 1, lengths), seed=10), batch_policy=batch_policy)
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("page_size", PAGE_SIZES)
+def test_the_bits_are_the_same_under_every_wave_order(monkeypatch, emulated, page_size, policy):
+    problem = make_problem(Shape(192, 128, page_size, 1, 1, ((257, 330),)), seed=12)
+    results = []
+    for seed in range(1, 5):
+        monkeypatch.setenv("GFX950_EMU_SEED", str(seed))
+        results.append(launch(problem, batch_policy=policy))
+    for other in results[1:]:
+        np.testing.assert_array_equal(other.raw_out, results[0].raw_out)
+        np.testing.assert_array_equal(other.raw_lse, results[0].raw_lse)
+
+
 @every_variant
 def test_no_lds_bank_conflicts(monkeypatch, emulated, head_dim, v_head_dim, page_size, batch_policy):
     """As the emulator's bank model counts them, per instruction, over a problem that runs the main loop."""
