@@ -40,6 +40,10 @@ void forget(const std::shared_ptr<CaptureSession>& session) {
   detail::g_sessions.store(static_cast<int>(sessions().size()), std::memory_order_release);
 }
 
+void drop_graph(const CaptureSession& session) {
+  if (session.graph_is_ours && graphs().find(session.graph->handle)) graphs().remove(session.graph->handle);
+}
+
 bool forbidden_by(const CaptureSession& session) {
   if (session.status != hipStreamCaptureStatusActive || session.mode == hipStreamCaptureModeRelaxed) return false;
   if (t_mode == hipStreamCaptureModeRelaxed) return false;
@@ -151,9 +155,14 @@ void stream_is_destroyed(const std::shared_ptr<Stream>& stream) {
   std::lock_guard lock(graph_lock());
   auto session = stream->capture;
   if (!session) return;
-  invalidate(*session, "hipStreamDestroy on a captured stream");
-  if (session->origin.lock() == stream) forget(session);
-  else session->leaves.erase(stream), stream->capture.reset();
+  invalidate(*session, "a captured stream was destroyed");
+  if (session->origin.lock() == stream) {
+    forget(session);
+    drop_graph(*session);
+  } else {
+    session->leaves.erase(stream);
+    stream->capture.reset();
+  }
 }
 
 namespace {
@@ -193,10 +202,6 @@ bool joined(const CaptureSession& session, const std::shared_ptr<Stream>& origin
   return true;
 }
 
-void drop_graph(const CaptureSession& session) {
-  if (session.graph_is_ours && graphs().find(session.graph->handle)) graphs().remove(session.graph->handle);
-}
-
 hipError_t end(hipStream_t handle, hipGraph_t* graph, bool per_thread) {
   need(graph, "the pointer to the graph");
   auto stream = resolve_stream(handle, per_thread);
@@ -214,6 +219,7 @@ hipError_t end(hipStream_t handle, hipGraph_t* graph, bool per_thread) {
   if (broken || unjoined) drop_graph(*session);
   if (broken) throw Failure(hipErrorStreamCaptureInvalidated, text("the capture was invalidated: ", session->invalidated_by));
   if (unjoined) throw Failure(hipErrorStreamCaptureUnjoined, "a stream that joined the capture has work that the origin stream does not wait for");
+  if (!graphs().find(session->graph->handle)) throw Failure(hipErrorInvalidHandle, "the graph was destroyed while it was being captured");
   return *graph = session->graph->handle, hipSuccess;
 }
 

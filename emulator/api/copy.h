@@ -1,6 +1,7 @@
 // Copies and fills: boxes of bytes (width x height x depth with pitches), checked against what is allocated before they are queued.
 //
-// Refuses: ranges that leave an allocation, device sides that are no device memory, freed memory, host memory that is not mapped.
+// Refuses: ranges that leave an allocation, device sides that are no device memory, freed memory, host memory that is not mapped. What was
+//          freed or unmapped between the call and its turn in the stream is hipErrorIllegalAddress then.
 // Units:   bytes; heights in rows, depths in slices.
 #pragma once
 
@@ -18,7 +19,8 @@ struct Box {
 struct Side {
   char* base = nullptr;
   size_t pitch = 0, slice = 0;
-  size_t span(const Box& box) const { return (box.depth - 1) * slice + (box.height - 1) * pitch + box.width; }
+  // Bytes from the first to the last; false when they exceed the address space.
+  bool span(const Box& box, size_t& bytes) const;
 };
 
 struct Copy {

@@ -4,6 +4,7 @@
 // Refuses: ordinals that do not exist, with how many there are.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -24,11 +25,11 @@ struct Device {
   std::vector<std::weak_ptr<Stream>> streams;      // all but the legacy one
   std::shared_ptr<Pool> default_pool, current_pool;
   std::set<int> peers;
-  unsigned flags = 0;
-  int cache_config = 0, shared_config = 0;
-  size_t limits[3] = {1024, 1 << 20, 8 << 20};  // stack, printf buffer, heap: kept, not enforced
-  hipCtx_t context = nullptr;
-  int context_references = 0;
+  std::atomic<unsigned> flags{0};
+  std::atomic<int> cache_config{0}, shared_config{0};
+  std::atomic<size_t> limits[3] = {1024, 1 << 20, 8 << 20};  // stack, printf buffer, heap: kept, not enforced
+  std::atomic<hipCtx_t> context{nullptr};
+  std::atomic<int> context_references{0};
 };
 
 int device_count();

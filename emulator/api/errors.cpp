@@ -3,6 +3,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "api/process.h"
+
 namespace gfx950::api {
 namespace {
 
@@ -150,6 +152,7 @@ void set_async_error_text(std::string text) {
 }
 
 const char* last_error_text() {
+  if (forked()) return t_explanation.text.c_str();
   std::lock_guard lock(async_mutex());
   const Explanation& newest = async_explanation().order > t_explanation.order ? async_explanation() : t_explanation;
   t_returned = newest.text;

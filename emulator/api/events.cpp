@@ -39,8 +39,7 @@ Outcome EventRecordWork::run() const {
 }
 
 Outcome EventWaitWork::run() const {
-  const Seen seen = look(*event);
-  if (seen.record && seen.record->place.queue) seen.record->place.queue->wait(seen.record->place.sequence);
+  if (place.queue) place.queue->wait(place.sequence);
   return {};
 }
 

@@ -40,15 +40,18 @@ class EventRecordWork : public Work {
   const std::shared_ptr<Record> record;  // null in a graph node: each launch makes its own
 };
 
-class EventWaitWork : public Work {  // graph nodes only; a stream waits through dependencies
+// A graph node; a stream waits through dependencies. Each launch puts in its place what was recorded at the launch (place): a record of
+// later could be waiting for this graph.
+class EventWaitWork : public Work {
  public:
-  EventWaitWork(std::shared_ptr<Event> event, hipEvent_t handle) : event(std::move(event)), handle(handle) {}
+  EventWaitWork(std::shared_ptr<Event> event, hipEvent_t handle, Dependency place = {nullptr, 0}) : event(std::move(event)), handle(handle), place(std::move(place)) {}
   Outcome run() const override;
   hipGraphNodeType type() const override { return hipGraphNodeTypeWaitEvent; }
   std::string describe() const override { return "event wait"; }
   bool delayed() const override { return false; }
   const std::shared_ptr<Event> event;
   const hipEvent_t handle;
+  const Dependency place;
 };
 
 void wait_for_event(const std::shared_ptr<Stream>& stream, Event& event, const char* call, bool external);

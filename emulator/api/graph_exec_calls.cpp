@@ -12,14 +12,6 @@
 namespace gfx950::api {
 namespace {
 
-void flatten(const GraphExec& exec, std::vector<WorkPointer>& list) {
-  for (const ExecNode& node : exec.nodes) {
-    if (!node.enabled) continue;
-    if (node.child) flatten(*node.child, list);
-    else list.push_back(node.work);
-  }
-}
-
 class GraphLaunchWork : public Work {
  public:
   explicit GraphLaunchWork(std::vector<WorkPointer> nodes, std::vector<UserObject> kept) : nodes_(std::move(nodes)), kept_(std::move(kept)) {}
@@ -36,11 +28,47 @@ class GraphLaunchWork : public Work {
   bool calls_the_user() const override {
     return std::any_of(nodes_.begin(), nodes_.end(), [](const WorkPointer& node) { return node->calls_the_user(); });
   }
+  const std::vector<WorkPointer>& nodes() const { return nodes_; }
+  const std::vector<UserObject>& kept() const { return kept_; }
 
  private:
   const std::vector<WorkPointer> nodes_;
   const std::vector<UserObject> kept_;
 };
+
+void flatten(const GraphExec& exec, std::vector<WorkPointer>& list, std::vector<UserObject>& kept) {
+  kept.insert(kept.end(), exec.kept.begin(), exec.kept.end());
+  for (const ExecNode& node : exec.nodes) {
+    if (!node.enabled) continue;
+    if (node.child) {
+      flatten(*node.child, list, kept);
+    } else if (const auto* captured = dynamic_cast<const GraphLaunchWork*>(node.work.get())) {
+      list.insert(list.end(), captured->nodes().begin(), captured->nodes().end());
+      kept.insert(kept.end(), captured->kept().begin(), captured->kept().end());
+    } else {
+      list.push_back(node.work);
+    }
+  }
+}
+
+using Records = std::vector<std::pair<std::shared_ptr<Event>, std::shared_ptr<Record>>>;
+
+// Each launch makes its own records, so that waits see this launch and not the next; waits take what is recorded now.
+Records bind_events(std::vector<WorkPointer>& nodes) {
+  Records records;
+  for (WorkPointer& node : nodes) {
+    if (const auto* mark = dynamic_cast<const EventRecordWork*>(node.get())) {
+      records.emplace_back(mark->event, std::make_shared<Record>());
+      node = std::make_shared<EventRecordWork>(mark->event, mark->handle, records.back().second);
+    } else if (const auto* wait = dynamic_cast<const EventWaitWork*>(node.get())) {
+      const bool earlier_here = std::any_of(records.begin(), records.end(), [&](const auto& entry) { return entry.first == wait->event; });
+      std::lock_guard lock(wait->event->mutex);
+      const auto& record = wait->event->record;
+      node = std::make_shared<EventWaitWork>(wait->event, wait->handle, earlier_here || !record ? Dependency{nullptr, 0} : record->place);
+    }
+  }
+  return records;
+}
 
 void check_ready(const std::vector<WorkPointer>& nodes, const Stream& stream) {
   for (const WorkPointer& node : nodes) {
@@ -60,18 +88,11 @@ hipError_t launch_graph(const char* name, hipGraphExec_t handle, hipStream_t str
   {
     std::lock_guard lock(graph_lock());
     auto exec = graph_execs().need(handle);
-    flatten(*exec, nodes);
-    kept = exec->kept;
+    flatten(*exec, nodes, kept);
   }
   check_ready(nodes, *stream);
-  // Each launch makes its own records, so that waits see this launch and not the next.
-  std::vector<std::pair<std::shared_ptr<Event>, std::shared_ptr<Record>>> records;
-  if (!capturing(*stream))
-    for (WorkPointer& node : nodes)
-      if (const auto* mark = dynamic_cast<const EventRecordWork*>(node.get())) {
-        records.emplace_back(mark->event, std::make_shared<Record>());
-        node = std::make_shared<EventRecordWork>(mark->event, mark->handle, records.back().second);
-      }
+  Records records;
+  if (!capturing(*stream)) records = bind_events(nodes);
   auto work = std::make_shared<GraphLaunchWork>(std::move(nodes), std::move(kept));
   if (records.empty()) return issue(*stream, work, name), hipSuccess;
   forbid_implicit_dependency(*stream, name);

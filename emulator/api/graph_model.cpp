@@ -1,9 +1,8 @@
 #include "api/graph_model.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <set>
+#include <unordered_set>
 
 namespace gfx950::api {
 
@@ -24,10 +23,13 @@ Registry<hipGraphExec_t, GraphExec, Kind::GraphExec>& graph_execs() {
   return *registry;
 }
 
-// The nodes' handles die with their graph, whoever else still holds a node.
+// The nodes' handles die with their graph, whoever else still holds a node. The edges go first: each node would otherwise end the one
+// before it, and a long chain the stack. The same length is why no walk here is recursive.
 Graph::~Graph() {
-  for (const NodePointer& node : nodes)
+  for (const NodePointer& node : nodes) {
     if (graph_nodes().find(node->handle)) graph_nodes().remove(node->handle);
+    node->after.clear();
+  }
 }
 
 std::shared_ptr<Graph> make_graph() {
@@ -64,13 +66,16 @@ std::vector<NodePointer> resolve_nodes(const Graph& graph, const hipGraphNode_t*
 
 namespace {
 bool reaches(const NodePointer& from, const NodePointer& target) {
-  std::set<Node*> seen;
-  std::function<bool(const NodePointer&)> walk = [&](const NodePointer& node) {
-    if (node == target) return true;
-    if (!seen.insert(node.get()).second) return false;
-    return std::any_of(node->after.begin(), node->after.end(), walk);
-  };
-  return walk(from);
+  std::unordered_set<Node*> seen;
+  std::vector<Node*> todo{from.get()};
+  while (!todo.empty()) {
+    Node* node = todo.back();
+    todo.pop_back();
+    if (node == target.get()) return true;
+    if (!seen.insert(node).second) continue;
+    for (const NodePointer& before : node->after) todo.push_back(before.get());
+  }
+  return false;
 }
 }  // namespace
 
@@ -91,13 +96,21 @@ void remove_node(const NodePointer& node) {
 
 std::vector<NodePointer> in_order(const Graph& graph) {
   std::vector<NodePointer> order;
-  std::set<Node*> done;
-  std::function<void(const NodePointer&)> visit = [&](const NodePointer& node) {
-    if (!done.insert(node.get()).second) return;
-    for (const NodePointer& before : node->after) visit(before);
-    order.push_back(node);
-  };
-  for (const NodePointer& node : graph.nodes) visit(node);
+  std::unordered_set<Node*> begun;
+  std::vector<std::pair<NodePointer, size_t>> path;  // a node, and how many of its dependencies were visited
+  for (const NodePointer& root : graph.nodes) {
+    if (begun.insert(root.get()).second) path.emplace_back(root, 0);
+    while (!path.empty()) {
+      auto& [node, visited] = path.back();
+      if (visited < node->after.size()) {
+        const NodePointer& before = node->after[visited++];
+        if (begun.insert(before.get()).second) path.emplace_back(before, 0);
+      } else {
+        order.push_back(node);
+        path.pop_back();
+      }
+    }
+  }
   return order;
 }
 

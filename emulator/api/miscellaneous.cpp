@@ -32,11 +32,17 @@ void* need_device_value(void* pointer, size_t bytes) {
   return pointer;
 }
 
+// Memory freed since the call is neither written nor waited for.
+Outcome gone(const void* pointer) {
+  return {hipErrorIllegalAddress, text("the value's memory was freed before its turn came or the wait ended: ", Memory::instance().describe(reinterpret_cast<uintptr_t>(pointer)))};
+}
+
 template <class T>
 class WriteValueWork : public EmptyWork {
  public:
   WriteValueWork(void* pointer, T value) : pointer_(static_cast<T*>(pointer)), value_(value) {}
   Outcome run() const override {
+    if (!Memory::instance().find(pointer_)) return gone(pointer_);
     __atomic_store_n(pointer_, value_, __ATOMIC_RELEASE);
     Memory::instance().mark_written(pointer_, sizeof(T));
     return {};
@@ -53,8 +59,11 @@ class WaitValueWork : public EmptyWork {
  public:
   WaitValueWork(void* pointer, T value, unsigned how, T mask) : pointer_(static_cast<T*>(pointer)), value_(value), mask_(mask), how_(how) {}
   Outcome run() const override {
-    while (!holds() && !exiting()) std::this_thread::sleep_for(std::chrono::microseconds(50));
-    return {};
+    while (Memory::instance().find(pointer_)) {
+      if (holds() || exiting()) return {};
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    return gone(pointer_);
   }
   std::string describe() const override { return "value wait"; }
   bool calls_the_user() const override { return true; }  // may wait for long: not waited for at exit

@@ -102,6 +102,8 @@ void in_forked_child() {
     detail::g_state.store(ProcessState::Forked, std::memory_order_release);
 }
 
+[[gnu::constructor]] void watch_forks() { pthread_atfork(nullptr, nullptr, in_forked_child); }
+
 void at_exit() {
   if (detail::g_state.load(std::memory_order_acquire) != ProcessState::Live) return;  // a forked child has no workers
   detail::g_exiting.store(true, std::memory_order_release);
@@ -110,8 +112,6 @@ void at_exit() {
 
 void initialise() {
   Environment& e = mutable_environment();
-  g_parent = getpid();
-  pthread_atfork(nullptr, nullptr, in_forked_child);
   try {
     read_environment(e);
     if (!e.log_path.empty()) open_log(e.log_path);
@@ -129,13 +129,16 @@ void initialise() {
 
 bool detail::enter_slow(std::string& why) {
   static std::mutex mutex;
+  // Before the lock, so that a child forked while another thread is inside finds a state that is not Fresh, instead of a lock held for ever.
+  ProcessState fresh = ProcessState::Fresh;
+  if (g_state.compare_exchange_strong(fresh, ProcessState::Starting)) g_parent = getpid();
   if (g_state.load(std::memory_order_acquire) == ProcessState::Forked) {
     why = text("this process was forked after its parent (pid ", g_parent,
                ") had made its first HIP call; HIP cannot be used here: fork before the first call, or start workers with spawn");
     return false;
   }
   std::lock_guard lock(mutex);
-  if (g_state.load(std::memory_order_acquire) == ProcessState::Fresh) initialise();
+  if (g_state.load(std::memory_order_acquire) == ProcessState::Starting) initialise();
   if (g_state.load(std::memory_order_acquire) == ProcessState::Live) return true;
   why = misconfiguration();
   return false;

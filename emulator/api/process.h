@@ -1,6 +1,6 @@
 // The library's life in a process: settings from the environment, first use, fork, exit.
 //
-// Owns:    the state machine Fresh -> Live -> (in a forked child) Forked. The settings here are read once, at the first HIP call; those
+// Owns:    the state machine Fresh -> Starting -> Live -> (in a forked child) Forked. The settings here are read once, at the first HIP call; those
 //          of the engine (strict mode, seed, ...) are checked then, and read at every launch (launch.h).
 // Refuses: every call in a child forked after the first HIP call; every call when a GFX950_EMU_ variable has a value that makes no sense.
 #pragma once
@@ -23,7 +23,7 @@ struct Environment {
   std::vector<int> visible;        // HIP_VISIBLE_DEVICES: physical ordinal of each visible device
 };
 
-enum class ProcessState : int { Fresh, Live, Forked, Misconfigured };
+enum class ProcessState : int { Fresh, Starting, Live, Forked, Misconfigured };
 
 namespace detail {
 extern std::atomic<ProcessState> g_state;
@@ -37,6 +37,9 @@ inline bool enter(std::string& why) {
     return true;
   return detail::enter_slow(why);
 }
+
+// In a forked child any lock may be held for ever by a thread that is not there.
+inline bool forked() { return detail::g_state.load(std::memory_order_acquire) == ProcessState::Forked; }
 
 const Environment& environment();  // only after enter()
 inline const std::atomic<bool>* exit_flag() { return &detail::g_exiting; }

@@ -3,11 +3,13 @@
 #include <chrono>
 #include <cstdio>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "api/errors.h"
 #include "api/process.h"
+#include "api/text.h"
 
 namespace gfx950::api {
 namespace {
@@ -60,11 +62,15 @@ Queue::~Queue() {
 
 uint64_t Queue::submit(Operation operation) {
   std::lock_guard lock(mutex_);
-  pending_.push_back(std::move(operation));
   if (!started_) {
+    try {
+      std::thread([self = shared_from_this()] { self->loop(); }).detach();
+    } catch (const std::system_error& error) {  // nothing was queued: the next submission tries again
+      throw Failure(hipErrorOutOfMemory, text("the stream's worker thread cannot be started: ", error.what()));
+    }
     started_ = true;
-    std::thread([self = shared_from_this()] { self->loop(); }).detach();
   }
+  pending_.push_back(std::move(operation));
   changed_.notify_all();
   return ++submitted_;
 }

@@ -1,7 +1,7 @@
 // An in-order queue with a worker thread of its own, started at the first submission.
 //
 // Owns:    the order of work in one stream, waiting for other queues, the pending asynchronous error.
-// Refuses: nothing; at process exit work not begun is dropped, and what runs is waited for a bounded time.
+// Refuses: work, when its thread cannot be started; at process exit work not begun is dropped, and what runs is waited for a bounded time.
 #pragma once
 
 #include <condition_variable>

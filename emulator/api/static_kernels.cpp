@@ -113,6 +113,7 @@ HIP_EXPORT void __hipRegisterVar(void** modules, void* host, char*, char* name, 
 
 HIP_EXPORT void __hipUnregisterFatBinary(void** modules) {
   std::lock_guard lock(registered().mutex);
+  if (forked()) return;
   auto* binary = reinterpret_cast<FatBinary*>(modules);
   if (!registered().binaries.count(binary)) return;
   for (auto* list : {&registered().kernels, &registered().variables}) std::erase_if(*list, [&](const auto& entry) { return entry.second.binary == binary; });

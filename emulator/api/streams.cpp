@@ -5,6 +5,7 @@
 #include <map>
 
 #include "api/call.h"
+#include "api/capture.h"
 
 namespace gfx950::api {
 namespace {
@@ -65,7 +66,14 @@ class LastWork : public EmptyWork {
 struct ThreadStreams {
   std::map<int, std::shared_ptr<Stream>> by_device;
   ~ThreadStreams() {
-    for (auto& [device, stream] : by_device) retire(stream);
+    if (forked()) {  // the main thread of a child at its end: these are the parent's
+      new auto(std::move(by_device));
+      return;
+    }
+    for (auto& [device, stream] : by_device) {
+      stream_is_destroyed(stream);
+      retire(stream);
+    }
   }
 };
 

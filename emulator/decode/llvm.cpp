@@ -9,7 +9,7 @@ namespace gfx950 {
 
 namespace {
 // Another LLVM in the process (a compiler's) must not serve this one. Sanitizers cannot live with that flag.
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kOpen = RTLD_NOW | RTLD_LOCAL;
 #else
 constexpr int kOpen = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
