@@ -8,6 +8,7 @@
 #include "api/bank_conflicts.h"
 #include "api/call.h"
 #include "api/capture.h"
+#include "api/events.h"
 
 namespace gfx950::api {
 namespace {
@@ -231,15 +232,34 @@ LAUNCH_BY_ADDRESS(hipLaunchKernel, false)
 LAUNCH_BY_ADDRESS(hipLaunchKernel_spt, true)
 #undef LAUNCH_BY_ADDRESS
 
+namespace {
+uint32_t clamped(size_t lds) { return static_cast<uint32_t>(std::min<size_t>(lds, UINT32_MAX)); }
+
+// Events around a launch. Both are looked up before anything is queued.
+void launch_between(const char* name, const std::shared_ptr<Function>& function, const Geometry& geometry, hipStream_t stream, void** kernel_params, void** extra,
+                    hipEvent_t start, hipEvent_t stop) {
+  const auto first = start ? events().need(start) : nullptr, last = stop ? events().need(stop) : nullptr;
+  check_geometry(*function, geometry);
+  pack_arguments(*function, kernel_params, extra);
+  if (first) record_event(resolve_stream(stream), first, start, name, false);
+  launch(name, function, geometry, stream, kernel_params, extra);
+  if (last) record_event(resolve_stream(stream), last, stop, name, false);
+}
+}  // namespace
+
 HIP_EXPORT hipError_t hipExtModuleLaunchKernel(hipFunction_t function, unsigned items_x, unsigned items_y, unsigned items_z, unsigned bx, unsigned by, unsigned bz,
                                                size_t lds, hipStream_t stream, void** kernel_params, void** extra, hipEvent_t start, hipEvent_t stop, unsigned flags) {
   return call("hipExtModuleLaunchKernel", [&] {
     auto resolved = resolve_function(function);
-    if (start || stop) not_supported("hipExtModuleLaunchKernel", "start and stop events");
     if (!bx || !by || !bz || items_x % bx || items_y % by || items_z % bz)
       throw Failure(hipErrorInvalidConfiguration, "the number of work-items is no multiple of the workgroup's");
-    launch("hipExtModuleLaunchKernel", resolved, {{items_x / bx, items_y / by, items_z / bz}, {bx, by, bz}, static_cast<uint32_t>(std::min<size_t>(lds, UINT32_MAX))},
-           stream, kernel_params, extra);
+    launch_between("hipExtModuleLaunchKernel", resolved, {{items_x / bx, items_y / by, items_z / bz}, {bx, by, bz}, clamped(lds)}, stream, kernel_params, extra, start, stop);
     return hipSuccess;
-  }, arg("function", function), arg("flags", flags), arg("stream", stream));
+  }, arg("function", function), arg("flags", flags), arg("stream", stream), arg("start", start), arg("stop", stop));
+}
+HIP_EXPORT hipError_t hipExtLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t lds, hipStream_t stream, hipEvent_t start, hipEvent_t stop, int flags) {
+  return call("hipExtLaunchKernel", [&] {
+    launch_between("hipExtLaunchKernel", resolve_function(function), {grid, block, clamped(lds)}, stream, arguments, nullptr, start, stop);
+    return hipSuccess;
+  }, arg("function", function), arg("grid", grid), arg("block", block), arg("flags", flags), arg("stream", stream), arg("start", start), arg("stop", stop));
 }

@@ -93,8 +93,17 @@ hipError_t wait_value(const char* name, hipStream_t stream, void* pointer, T val
   return issue(*resolve_stream(stream), std::make_shared<WaitValueWork<T>>(need_device_value(pointer, sizeof(T)), value, how, mask), name), hipSuccess;
 }
 
-hipError_t entry_point(const char* name, void** function, int* status) {
-  *need(function, "the function pointer") = look_up(need(name, "the name"));
+// Programs of HIP 6 and later mean the longer properties struct, whose functions have another name in the library.
+constexpr int kLongerProperties = 600;
+enum : uint64_t { kDefaultStream = 0, kLegacyStream = 1, kPerThreadStream = 2 };
+
+hipError_t entry_point(const char* name, void** function, int version, uint64_t flags, int* status) {
+  need(function, "the function pointer");
+  if (flags > kPerThreadStream) throw Failure(hipErrorInvalidValue, text("flags ", flags, ": default (0), legacy stream (1) and per-thread stream (2) exist"));
+  std::string wanted = need(name, "the name");
+  if (version >= kLongerProperties && (wanted == "hipGetDeviceProperties" || wanted == "hipChooseDevice")) wanted += "R0600";
+  *function = flags == kPerThreadStream ? look_up((wanted + "_spt").c_str()) : nullptr;
+  if (!*function) *function = look_up(wanted.c_str());
   if (status) *status = *function ? 0 : 1;
   if (!*function) throw Failure(hipErrorInvalidValue, text("libamdhip64 has no function named ", name));
   return hipSuccess;
@@ -119,10 +128,18 @@ HIP_EXPORT hipError_t hipStreamWaitValue64(hipStream_t stream, void* pointer, ui
 }
 
 HIP_EXPORT hipError_t hipGetProcAddress(const char* name, void** function, int version, uint64_t flags, int* status) {
-  return call("hipGetProcAddress", [&] { return entry_point(name, function, status); }, arg("name", name), arg("version", version), arg("flags", flags));
+  return call("hipGetProcAddress", [&] { return entry_point(name, function, version, flags, status); }, arg("name", name), arg("version", version), arg("flags", flags));
+}
+HIP_EXPORT hipError_t hipGetProcAddress_spt(const char* name, void** function, int version, uint64_t flags, int* status) {
+  return call("hipGetProcAddress_spt", [&] { return entry_point(name, function, version, flags == kDefaultStream ? uint64_t{kPerThreadStream} : flags, status); },
+              arg("name", name), arg("version", version), arg("flags", flags));
 }
 HIP_EXPORT hipError_t hipGetDriverEntryPoint(const char* name, void** function, unsigned long long flags, int* status) {
-  return call("hipGetDriverEntryPoint", [&] { return entry_point(name, function, status); }, arg("name", name), arg("flags", flags));
+  return call("hipGetDriverEntryPoint", [&] { return entry_point(name, function, kLongerProperties, flags, status); }, arg("name", name), arg("flags", flags));
+}
+HIP_EXPORT hipError_t hipGetDriverEntryPoint_spt(const char* name, void** function, unsigned long long flags, int* status) {
+  return call("hipGetDriverEntryPoint_spt", [&] { return entry_point(name, function, kLongerProperties, flags == kDefaultStream ? uint64_t{kPerThreadStream} : flags, status); },
+              arg("name", name), arg("flags", flags));
 }
 
 HIP_EXPORT hipError_t hipProfilerStart() {

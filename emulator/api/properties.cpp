@@ -56,7 +56,7 @@ Properties properties_of(int ordinal) {
   p.async_engines = 8;
   p.pci_bus = 5 + 16 * (device.physical % 15);
   p.can_map_host = p.concurrent_kernels = p.ecc = p.unified_addressing = p.stream_priorities = p.device_overlap = 1;
-  p.managed_memory = p.host_pointer_for_registered = p.cooperative_launch = p.host_register = p.memory_pools = p.large_bar = 1;
+  p.managed_memory = p.host_pointer_for_registered = p.host_register = p.memory_pools = p.large_bar = 1;
   p.concurrent_managed_access = p.unified_function_pointers = 1;
   p.pageable_access = p.pageable_uses_host_tables = environment().all_host_memory;
   p.single_to_double_ratio = 2;

@@ -5,6 +5,8 @@ import struct
 
 import pytest
 
+from tests.emulator.api.ctypes_hip import Dim3
+
 
 def parameters(*values):
     pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
@@ -143,6 +145,31 @@ def test_cooperative_launches_say_so(hip, functions):
     assert text == (
         "the gfx950 emulator does not implement hipModuleLaunchCooperativeKernel: its workgroups do not run all at once"
     )
+
+
+def test_no_device_claims_cooperative_launches(hip):
+    assert hip.get("hipDeviceGetAttribute", 10, 0, of=ctypes.c_int) == 0
+
+
+def test_launches_between_two_events(hip, functions, stream):
+    pointer, begin, end, time = hip.malloc(4), hip.event(), hip.event(), ctypes.c_float(-1)
+    values = ctypes.c_uint64(pointer), ctypes.c_uint32(5)
+    arguments = (ctypes.c_void_p * 2)(*map(ctypes.addressof, values))
+    hip.ok(
+        "hipExtModuleLaunchKernel", functions["store"], 128, 1, 1, 64, 1, 1, 0, stream, arguments, None, begin, end, 0
+    )
+    hip.ok("hipEventSynchronize", end)
+    hip.ok("hipEventElapsedTime", ctypes.byref(time), begin, end)
+    assert time.value > 0 and hip.read_u32(pointer) == 5
+    values[1].value = 6
+    hip.ok("hipExtLaunchKernel", functions["store"], Dim3(2, 1, 1), Dim3(64, 1, 1), arguments, 0, stream, begin, end, 0)
+    hip.ok("hipEventSynchronize", end)
+    assert hip.read_u32(pointer) == 6
+    hip.ok("hipEventDestroy", end)
+    code, text = hip.error(
+        "hipExtLaunchKernel", functions["store"], Dim3(2, 1, 1), Dim3(64, 1, 1), arguments, 0, stream, begin, end, 0
+    )
+    assert code == "hipErrorInvalidHandle" and "was destroyed" in text
 
 
 def test_a_failed_kernel_shows_at_the_next_synchronisation(hip, functions, stream, capfd):

@@ -145,6 +145,28 @@ def test_look_up_by_name(hip):
     assert status.value == 1
 
 
+@pytest.mark.parametrize(
+    "call, name, arguments, found",
+    [
+        ("hipGetProcAddress", "hipGetDeviceProperties", (70253211, 0), "hipGetDevicePropertiesR0600"),
+        ("hipGetProcAddress", "hipGetDeviceProperties", (600, 0), "hipGetDevicePropertiesR0600"),
+        ("hipGetProcAddress", "hipGetDeviceProperties", (599, 0), "hipGetDeviceProperties"),
+        ("hipGetProcAddress", "hipChooseDevice", (600, 0), "hipChooseDeviceR0600"),
+        ("hipGetProcAddress", "hipMemcpyAsync", (600, 2), "hipMemcpyAsync_spt"),
+        ("hipGetProcAddress", "hipMemcpyAsync", (600, 1), "hipMemcpyAsync"),
+        ("hipGetProcAddress", "hipMalloc", (600, 2), "hipMalloc"),
+        ("hipGetProcAddress_spt", "hipMemcpyAsync", (600, 0), "hipMemcpyAsync_spt"),
+        ("hipGetDriverEntryPoint", "hipGetDeviceProperties", (0,), "hipGetDevicePropertiesR0600"),
+        ("hipGetDriverEntryPoint_spt", "hipStreamQuery", (0,), "hipStreamQuery_spt"),
+    ],
+)
+def test_look_up_by_name_version_and_default_stream(hip, call, name, arguments, found):
+    """Code compiled for HIP 6 means the longer struct: Triton's driver asks this way."""
+    function = ctypes.c_void_p()
+    hip.ok(call, name, ctypes.byref(function), *arguments, None)
+    assert function.value == ctypes.cast(getattr(hip.library, found), ctypes.c_void_p).value
+
+
 def test_live_objects_by_unknown_name(hip):
     assert hip.live("nothing") == -1
     assert hip.library.gfx950_emu_version().startswith(b"gfx950 emulator ")
