@@ -32,6 +32,7 @@ enum hipError_t : int {
   hipErrorInvalidValue = 1,
   hipErrorOutOfMemory = 2,
   hipErrorNotInitialized = 3,
+  hipErrorDeinitialized = 4,
   hipErrorInvalidConfiguration = 9,
   hipErrorInvalidPitchValue = 12,
   hipErrorInvalidSymbol = 13,

@@ -158,7 +158,7 @@ bool idle(Stream& stream) {
 
 void wait_for(const Dependency& dependency) {
   if (Queue::on_worker()) throw Failure(hipErrorIllegalState, "a host function called from a stream must not wait for a stream or a device");
-  dependency.queue->wait(dependency.sequence);
+  if (!dependency.queue->wait(dependency.sequence)) throw Failure(hipErrorDeinitialized, "the process exits: what was not finished will not be");
 }
 
 void wait_for_device(int ordinal) {

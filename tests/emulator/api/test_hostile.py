@@ -213,6 +213,20 @@ def test_forking_while_threads_are_inside_the_library(run_process):
     )
 
 
+def test_waiting_for_work_that_the_exit_dropped(run_process):
+    """A handler that was registered before the first HIP call runs after the library's own."""
+    done = run_process(
+        "@ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p)\n"
+        "def last(status, data): os.write(1, hip('hipStreamSynchronize', s).encode())\n"
+        "libc = ctypes.CDLL(None); libc.on_exit(last, None)\n"
+        "p, s = hip.malloc(4), hip.stream(); hip.ok('hipMemsetAsync', p, 1, 4, s); hip.ok('hipMemsetAsync', p, 1, 4, s)\n"
+        "libc.exit(0)\n",
+        timeout=20,
+        GFX950_EMU_STREAM_DELAY_US="2000000",
+    )
+    assert done.stdout == "hipErrorDeinitialized"
+
+
 def test_a_thread_that_ends_while_its_stream_is_captured(run_process):
     run_process(
         "f, p = load(), hip.malloc(4)\n"

@@ -43,7 +43,8 @@ void demand(bool holds, const char* what) {
 
 constexpr int kDefault = 4, kThreadLocal = 1, kShared = 4;
 std::vector<char> image;
-Handle shared_streams[kShared], shared_events[kShared];
+Handle shared_streams[kShared], shared_events[kShared], shared_module, shared_graph, shared_node, shared_exec, shared_pool;
+std::atomic<long> host_nodes{0};
 std::atomic<bool> stop{false};
 std::atomic<long> rounds{0}, graphs{0};
 
@@ -73,7 +74,7 @@ class Thread {
 
  private:
   void round() {
-    switch (random_() % 12) {
+    switch (random_() % 15) {
       case 0: return launch_and_copy(stream_);
       case 1: return launch_and_copy(reinterpret_cast<Handle>(2));  // hipStreamPerThread
       case 2: return launch_and_copy(nullptr);
@@ -85,6 +86,9 @@ class Thread {
       case 8: return others();
       case 9: return mistakes();
       case 10: return host_function();
+      case 11: return one_graph_for_all();
+      case 12: return one_module_for_all();
+      case 13: return registered_memory();
       default: hip("hipDeviceSynchronize");
     }
   }
@@ -213,6 +217,47 @@ class Thread {
     demand(calls == 1, "a host function runs once");
   }
 
+  // Launched, updated, cloned and asked by every thread: a host function, and an event recorded and waited for.
+  void one_graph_for_all() {
+    Handle copy, nodes[8];
+    size_t count = 8;
+    ok("hipGraphLaunch", shared_exec, stream_);
+    ok("hipGraphNodeSetEnabled", shared_exec, shared_node, static_cast<unsigned>(random_() % 2));
+    ok("hipGraphExecUpdate", shared_exec, shared_graph, static_cast<Handle*>(nodes), static_cast<int*>(nullptr));
+    ok("hipGraphGetNodes", shared_graph, static_cast<Handle*>(nodes), &count);
+    demand(count == 3, "a graph has its nodes");
+    ok("hipGraphClone", &copy, shared_graph);
+    ok("hipGraphDestroy", copy);
+    ok("hipStreamSynchronize", stream_);
+  }
+
+  void one_module_for_all() {
+    Handle function;
+    int value;
+    size_t bytes;
+    ok("hipModuleGetFunction", &function, shared_module, random_() % 2 ? "store" : "spin");
+    ok("hipFuncSetAttribute", static_cast<const void*>(function), 9, static_cast<int>(random_() % 100));
+    ok("hipFuncGetAttribute", &value, 9, function);
+    ok("hipModuleGetGlobal", &function, &bytes, shared_module, "counter");
+    demand(bytes == 4, "a variable has its size");
+    uint64_t number = random_();
+    ok("hipMemPoolSetAttribute", shared_pool, 4, static_cast<void*>(&number));
+    ok("hipMemPoolGetAttribute", shared_pool, 4, static_cast<void*>(&number));
+  }
+
+  void registered_memory() {
+    std::vector<uint32_t> mine(1024, value_);
+    ok("hipHostRegister", static_cast<void*>(mine.data()), size_t{4096}, 0u);
+    void* managed;
+    ok("hipMallocManaged", &managed, size_t{4096}, 1u);
+    ok("hipMemcpyAsync", managed, static_cast<const void*>(mine.data()), size_t{4096}, kDefault, stream_);
+    ok("hipMemcpyAsync", static_cast<void*>(pinned_), static_cast<const void*>(managed), size_t{4096}, kDefault, stream_);
+    ok("hipStreamSynchronize", stream_);
+    demand(pinned_[1023] == value_, "a copy from registered memory");
+    ok("hipHostUnregister", static_cast<void*>(mine.data()));
+    ok("hipFree", managed);
+  }
+
   std::minstd_rand random_;
   uint32_t value_;
   Handle module_, store_, stream_, event_;
@@ -233,10 +278,23 @@ int main(int count, char** arguments) {
     ok("hipStreamCreateWithFlags", &shared_streams[i], static_cast<unsigned>(i / 2));
     ok("hipEventCreate", &shared_events[i]);
   }
+  ok("hipModuleLoadData", &shared_module, static_cast<const void*>(image.data()));
+  ok("hipDeviceGetDefaultMemPool", &shared_pool, 0);
+  struct {
+    void (*function)(void*);
+    void* data;
+  } host{[](void*) { ++host_nodes; }, nullptr};
+  Handle nodes[2];
+  ok("hipGraphCreate", &shared_graph, 0u);
+  ok("hipGraphAddHostNode", &shared_node, shared_graph, static_cast<Handle*>(nullptr), size_t{0}, static_cast<const void*>(&host));
+  ok("hipGraphAddEventRecordNode", &nodes[0], shared_graph, &shared_node, size_t{1}, shared_events[0]);
+  ok("hipGraphAddEventWaitNode", &nodes[1], shared_graph, &nodes[0], size_t{1}, shared_events[1]);
+  ok("hipGraphInstantiateWithFlags", &shared_exec, shared_graph, 0ull);
   std::vector<std::thread> threads;
   for (int i = 0; i < std::atoi(arguments[4]); ++i) threads.emplace_back([i] { Thread(static_cast<unsigned>(i) + 1).run(); });
   std::this_thread::sleep_for(std::chrono::milliseconds(static_cast<int>(std::atof(arguments[3]) * 1000)));
   stop = true;
   for (std::thread& thread : threads) thread.join();
+  demand(host_nodes > 0, "the host function of the graph runs");
   std::printf("%ld rounds, %ld graphs\n", rounds.load(), graphs.load());
 }
