@@ -177,9 +177,10 @@ def test_a_stream_whose_thread_cannot_start_starts_it_later(run_process):
         "import resource\n"
         "p, s = hip.malloc(4), hip.stream(NON_BLOCKING)\n"
         "size = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 20), -1))\n"
+        "limits = resource.getrlimit(resource.RLIMIT_AS)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 20), limits[1]))\n"
         "code = hip.error('hipMemsetAsync', p, 0, 4, s)\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (-1, -1))\n"
+        "resource.setrlimit(resource.RLIMIT_AS, limits)\n"
         "assert code[0] == 'hipErrorOutOfMemory' and 'thread' in code[1], code\n"
         "hip.ok('hipMemsetAsync', p, 0, 4, s); hip.ok('hipStreamSynchronize', s)\n",
         timeout=20,
