@@ -47,7 +47,7 @@ enum RowFlag : uint32_t {
   kVmcnt = 8192, kLgkmcnt = 16384,
   kFullExec = 32768,      // EXEC must be all ones
   kNoFlush = 65536,       // float, but handles denormals itself whatever MODE says
-  kDstSelect = 131072,    // op_sel's last bit selects the half that is written
+  kPlainAddend = 131072,  // modifiers do not reach the last source (v_dot2_f32_bf16)
 };
 
 // What the handlers of vector instructions get: a pointer to 64 lanes for each word of each source, likewise for the results.

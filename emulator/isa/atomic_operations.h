@@ -30,6 +30,14 @@ inline uint32_t add_f32(uint32_t old, uint32_t data, uint32_t) { return num::bit
 inline uint32_t min_f32(uint32_t old, uint32_t data, uint32_t) { return num::bits_of(num::min_f32(num::float_of(old), num::float_of(data))); }
 inline uint32_t max_f32(uint32_t old, uint32_t data, uint32_t) { return num::bits_of(num::max_f32(num::float_of(old), num::float_of(data))); }
 inline uint32_t cmpswap_f32(uint32_t old, uint32_t data, uint32_t compare) { return num::float_of(old) == num::float_of(compare) ? data : old; }
+inline uint64_t cmpswap_f64(uint64_t old, uint64_t data, uint64_t compare) { return num::double_of(old) == num::double_of(compare) ? data : old; }
+// Each half is written where its new value's top bit is set, without that bit.
+inline uint64_t condxchg32(uint64_t old, uint64_t data, uint64_t) {
+  uint64_t out = old;
+  if (data >> 31 & 1) out = (out & ~uint64_t{0xffffffff}) | (data & 0x7fffffff);
+  if (data >> 63) out = (out & 0xffffffff) | (data & 0x7fffffff00000000);
+  return out;
+}
 inline uint64_t add_f64(uint64_t old, uint64_t data, uint64_t) { return num::bits_of(num::double_of(old) + num::double_of(data)); }
 inline uint64_t min_f64(uint64_t old, uint64_t data, uint64_t) { return num::bits_of(num::min_f64(num::double_of(old), num::double_of(data))); }
 inline uint64_t max_f64(uint64_t old, uint64_t data, uint64_t) { return num::bits_of(num::max_f64(num::double_of(old), num::double_of(data))); }

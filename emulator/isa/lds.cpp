@@ -140,10 +140,14 @@ void ds_swizzle_b32(Wave& w, const Instruction& i) {
   const uint32_t pattern = i.encoding[0] & 0xffff;
   for (int l = 0; l < 64; ++l) {
     int from;
-    if (pattern >= 0xe000) fault(w, ErrorCode::UnknownInstruction, "the FFT swizzle is not modelled");
-    if (pattern >= 0xc000) {  // rotation within 32 lanes
+    const int mask = pattern & 31;
+    if (pattern >= 0xe000) {  // FFT: the lane's five bits reversed, but for those in the mask
+      int reversed = 0;
+      for (int bit = 0; bit < 5; ++bit) reversed |= (l >> bit & 1) << (4 - bit);
+      from = (l & 32) | (reversed >> std::popcount(static_cast<uint32_t>(mask))) | (l & mask);
+    } else if (pattern >= 0xc000) {  // rotation within 32 lanes; the mask's bits stay
       const int n = pattern >> 5 & 31;
-      from = (l & 32) | ((pattern >> 10 & 1 ? l - n : l + n) & 31);
+      from = (l & 32) | (l & mask) | ((pattern >> 10 & 1 ? l - n : l + n) & ~mask & 31);
     } else if (pattern & 0x8000) {  // quads
       from = (l & ~3) | (pattern >> (2 * (l & 3)) & 3);
     } else {
@@ -153,9 +157,11 @@ void ds_swizzle_b32(Wave& w, const Instruction& i) {
   }
   issue_moved(w, i, out, exec);
 }
-// ds_append, ds_consume: the counter at M0[31:16] + offset moves by the number of active lanes; every lane gets its old value.
+// ds_append, ds_consume: the counter at the offset moves by the number of active lanes; every lane gets its old value. The CDNA4 manual
+// lets M0 count for GDS alone, LLVM puts the pointer there: with M0 other than zero the two disagree, and nothing here can tell.
 template <int sign> void ds_count(Wave& w, const Instruction& i) {
-  const uint32_t at = (w.s[kM0] >> 16) + static_cast<uint32_t>(i.mod.offset);
+  if (w.s[kM0] != 0) fault(w, ErrorCode::UnknownInstruction, "with M0 other than zero the manual and LLVM name different addresses");
+  const uint32_t at = static_cast<uint32_t>(i.mod.offset);
   const uint64_t exec = w.exec();
   alignas(64) uint32_t out[64] = {};
   if (at + 4 <= w.group->lds_size) {

@@ -89,6 +89,7 @@ OPS(DEFINE)
 #undef DEFINE
 constexpr Operation kSwap32 = k32(atomic::swap<uint32_t>), kSwap64 = k64(atomic::swap<uint64_t>);
 constexpr Operation kCmp32{atomic::cmpswap<uint32_t>, nullptr, true, true}, kCmpF32{atomic::cmpswap_f32, nullptr, true, true};
+constexpr Operation kCmpF64{nullptr, atomic::cmpswap_f64, true, true, true}, kCond64 = k64(atomic::condxchg32);
 constexpr Operation kCmp64{nullptr, atomic::cmpswap<uint64_t>, true, true, true};
 constexpr Operation kMskor32{atomic::mskor<uint32_t>, nullptr, true, false}, kMskor64{nullptr, atomic::mskor<uint64_t>, true, false, true};
 
@@ -97,7 +98,8 @@ constexpr Row kRows[] = {
     OPS(ROWS)
     row<true>("ds_wrxchg_rtn_b32", &kSwap32), row<true>("ds_wrxchg_rtn_b64", &kSwap64), row<false>("ds_cmpst_b32", &kCmp32),
     row<true>("ds_cmpst_rtn_b32", &kCmp32), row<false>("ds_cmpst_f32", &kCmpF32), row<true>("ds_cmpst_rtn_f32", &kCmpF32),
-    row<false>("ds_cmpst_b64", &kCmp64), row<true>("ds_cmpst_rtn_b64", &kCmp64), row<false>("ds_mskor_b32", &kMskor32),
+    row<false>("ds_cmpst_b64", &kCmp64), row<true>("ds_cmpst_rtn_b64", &kCmp64), row<false>("ds_cmpst_f64", &kCmpF64), row<true>("ds_cmpst_rtn_f64", &kCmpF64), row<true>("ds_condxchg32_rtn_b64", &kCond64),
+    row<false>("ds_mskor_b32", &kMskor32),
     row<true>("ds_mskor_rtn_b32", &kMskor32), row<false>("ds_mskor_b64", &kMskor64), row<true>("ds_mskor_rtn_b64", &kMskor64),
 };
 

@@ -23,9 +23,9 @@ u32 s_mul_i32(u32 a, u32 b) { return a * b; }
 u32 s_mul_hi_u32(u32 a, u32 b) { return static_cast<u32>(u64{a} * b >> 32); }
 i32 s_mul_hi_i32(i32 a, i32 b) { return static_cast<i32>(i64{a} * b >> 32); }
 S<i32> s_min_i32(i32 a, i32 b) { return {a < b ? a : b, a < b}; }
-S<i32> s_max_i32(i32 a, i32 b) { return {a > b ? a : b, a > b}; }
+S<i32> s_max_i32(i32 a, i32 b) { return {a > b ? a : b, a >= b}; }
 S<u32> s_min_u32(u32 a, u32 b) { return {a < b ? a : b, a < b}; }
-S<u32> s_max_u32(u32 a, u32 b) { return {a > b ? a : b, a > b}; }
+S<u32> s_max_u32(u32 a, u32 b) { return {a > b ? a : b, a >= b}; }
 u32 s_cselect_b32(u32 a, u32 b, Scc c) { return c.value ? a : b; }
 u64 s_cselect_b64(u64 a, u64 b, Scc c) { return c.value ? a : b; }
 
@@ -66,7 +66,8 @@ S<i32> s_bfe_i32(i32 a, u32 b) {
   return {r, r != 0};
 }
 S<i64> s_bfe_i64(i64 a, u32 b) { const i64 r = sign_extend(static_cast<u64>(a >> (b & 63)), b >> 16 & 127); return {r, r != 0}; }
-S<u32> s_absdiff_i32(i32 a, i32 b) { const i64 d = i64{a} - b; const u32 r = static_cast<u32>(d < 0 ? -d : d); return {r, r != 0}; }
+// The difference wraps before its sign is looked at: |0x80000000 - 1| is 0x7fffffff (the manual's own example).
+S<u32> s_absdiff_i32(u32 a, u32 b) { const u32 d = a - b, r = d >> 31 ? 0u - d : d; return {r, r != 0}; }
 template <int n> S<u32> shift_add(u32 a, u32 b) { const u64 r = (u64{a} << n) + b; return {static_cast<u32>(r), r >> 32 != 0}; }
 S<u32> s_lshl1_add_u32(u32 a, u32 b) { return shift_add<1>(a, b); }
 S<u32> s_lshl2_add_u32(u32 a, u32 b) { return shift_add<2>(a, b); }

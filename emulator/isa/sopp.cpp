@@ -86,6 +86,9 @@ void s_setreg(Wave& w, const Instruction& i) {
   const uint32_t value = read_scalar32(w, i.src[0]) << offset;
   w.mode = (w.mode & ~mask) | (value & mask);
   if (w.mode & (kModeRound32 | kModeRound64)) fault(w, ErrorCode::UnknownInstruction, "a rounding mode other than to nearest even is not modelled");
+  for (const uint32_t field : {kModeDenorm32, kModeDenorm64})
+    if ((w.mode & field) != 0 && (w.mode & field) != field)
+      fault(w, ErrorCode::UnknownInstruction, "a denormal mode that flushes only sources or only results is not modelled");
   w.mode_changed();
 }
 

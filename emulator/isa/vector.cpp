@@ -183,7 +183,7 @@ void modify_source(const Wave& w, const Instruction& i, int n, LaneRows& rows, R
         for (uint32_t& x : own(0).lane) x >>= 16;
       [[fallthrough]];
     default: {
-      const bool packed_neg = (m.neg_lo >> n & 1) && o.type == Type::F32;  // the scalar addend of a dot product
+      const bool packed_neg = (m.neg_lo >> n & 1) && o.type == Type::F32 && !(i.row->flags & kPlainAddend);  // the scalar addend of a dot product
       if (o.abs || o.neg || packed_neg) {
         RowBuffer& x = own(words - 1);
         const uint32_t bit = negative_bit(o.type);
@@ -198,24 +198,33 @@ template <class T> T clamp01(T x, bool dx10) {
   if (x != x) return dx10 ? T(0) : x;
   return x < T(0) ? T(0) : x > T(1) ? T(1) : x == T(0) ? T(0) : x;
 }
-float scaled(float x, int omod) { return omod == 1 ? x * 2 : omod == 2 ? x * 4 : omod == 3 ? x * 0.5f : x; }
+// Output modifiers are ignored with MODE.IEEE or where the result's denormals are kept; where they work, -0 becomes +0 (CDNA4 ISA 6.2.2).
+int output_modifier(const Wave& w, const Instruction& i) {
+  const uint32_t keeps = i.dst.type == Type::F32 ? kModeDenorm32 : kModeDenorm64;
+  return (w.mode & (kModeIeee | keeps)) == 0 ? i.mod.omod : 0;
+}
+float scaled(float x, int omod) {
+  if (omod && x == 0) return 0;
+  return omod == 1 ? x * 2 : omod == 2 ? x * 4 : omod == 3 ? x * 0.5f : x;
+}
 
-uint32_t modify_f16(uint32_t bits, const Modifiers& m, bool dx10) {
+uint32_t modify_f16(uint32_t bits, bool clamp, int omod, bool dx10) {
   float x = numerics::f16_to_f32(static_cast<uint16_t>(bits));
-  x = scaled(x, m.omod);
-  if (m.clamp) x = clamp01(x, dx10);
+  x = scaled(x, omod);
+  if (clamp) x = clamp01(x, dx10);
   return numerics::f32_to_f16(x);
 }
 
 void modify_result(const Wave& w, const Instruction& i, RowBuffer* out) {
   const Modifiers& m = i.mod;
   const bool dx10 = w.mode & kModeDx10Clamp;
-  if (m.omod || m.clamp) {
+  const int omod = m.omod ? output_modifier(w, i) : 0;
+  if (omod || m.clamp) {
     switch (i.dst.type) {
       case Type::F32: case Type::PkF32:
         for (int k = 0; k < i.dst.words; ++k)
           for (uint32_t& x : out[k].lane) {
-            float f = scaled(std::bit_cast<float>(x), m.omod);
+            float f = scaled(std::bit_cast<float>(x), omod);
             if (m.clamp) f = clamp01(f, dx10);
             x = std::bit_cast<uint32_t>(f);
           }
@@ -223,7 +232,7 @@ void modify_result(const Wave& w, const Instruction& i, RowBuffer* out) {
       case Type::F64:
         for (int l = 0; l < 64; ++l) {
           double d = std::bit_cast<double>(out[0].lane[l] | static_cast<uint64_t>(out[1].lane[l]) << 32);
-          d = m.omod == 1 ? d * 2 : m.omod == 2 ? d * 4 : m.omod == 3 ? d * 0.5 : d;
+          d = !omod ? d : d == 0 ? 0 : omod == 1 ? d * 2 : omod == 2 ? d * 4 : d * 0.5;
           if (m.clamp) d = clamp01(d, dx10);
           const auto bits = std::bit_cast<uint64_t>(d);
           out[0].lane[l] = static_cast<uint32_t>(bits);
@@ -231,10 +240,10 @@ void modify_result(const Wave& w, const Instruction& i, RowBuffer* out) {
         }
         break;
       case Type::F16:
-        for (uint32_t& x : out[0].lane) x = modify_f16(x, m, dx10);
+        for (uint32_t& x : out[0].lane) x = modify_f16(x, m.clamp, omod, dx10);
         break;
       case Type::PkF16:
-        for (uint32_t& x : out[0].lane) x = modify_f16(x & 0xffff, m, dx10) | modify_f16(x >> 16, m, dx10) << 16;
+        for (uint32_t& x : out[0].lane) x = modify_f16(x & 0xffff, m.clamp, 0, dx10) | modify_f16(x >> 16, m.clamp, 0, dx10) << 16;
         break;
       default: break;  // integers: the function saturates (kIntClamp)
     }

@@ -75,7 +75,7 @@ u32 v_mad_i32_i16(i16 a, i16 b, u32 c) { return static_cast<u32>(i32{a} * b) + c
 WithMask<u64> v_mad_u64_u32(u32 a, u32 b, u64 c) { const u64 r = u64{a} * b + c; return {r, r < c}; }
 WithMask<i64> v_mad_i64_i32(i32 a, i32 b, i64 c) {
   const i64 p = i64{a} * b, r = static_cast<i64>(static_cast<u64>(p) + static_cast<u64>(c));
-  return {r, ((~(p ^ c) & (p ^ r)) < 0)};
+  return {r, (((~(p ^ c) & (p ^ r)) ^ r) < 0)};  // bit 64 of the 65-bit sum, which is its sign
 }
 
 u32 v_min_u32(u32 a, u32 b) { return a < b ? a : b; }
@@ -109,7 +109,7 @@ u32 v_lshl_or_b32(u32 a, u32 b, u32 c) { return a << (b & 31) | c; }
 u32 v_and_or_b32(u32 a, u32 b, u32 c) { return (a & b) | c; }
 u32 v_or3_b32(u32 a, u32 b, u32 c) { return a | b | c; }
 u32 v_xad_u32(u32 a, u32 b, u32 c) { return (a ^ b) + c; }
-u64 v_lshl_add_u64(u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }
+u64 v_lshl_add_u64(u64 a, u32 b, u64 c) { return (a << ((b & 7) > 4 ? 0 : b & 7)) + c; }  // counts above 4 shift by zero (CDNA4 ISA)
 u32 v_bfe_u32(u32 a, u32 b, u32 c) { const u32 n = c & 31; return a >> (b & 31) & ((1u << n) - 1); }
 i32 v_bfe_i32(i32 a, u32 b, u32 c) {
   const u32 n = c & 31, x = static_cast<u32>(a >> (b & 31)), up = n ? 32 - n : 0;
@@ -194,13 +194,13 @@ u32 v_prng_b32(u32 a) { return numerics::prng_b32(a); }
 u32 v_accvgpr_read_b32(u32 a) { return a; }
 u32 v_accvgpr_write_b32(u32 a) { return a; }
 u32 v_accvgpr_mov_b32(u32 a) { return a; }
-u32 v_ashr_pk_i8_i32(i32 a, i32 b, u32 c) {
+u16 v_ashr_pk_i8_i32(i32 a, i32 b, u32 c) {
   auto clamp = [](i32 x) { return static_cast<u32>(x < -128 ? -128 : x > 127 ? 127 : x) & 0xff; };
-  return clamp(a >> (c & 31)) | clamp(b >> (c & 31)) << 8;
+  return static_cast<u16>(clamp(a >> (c & 31)) | clamp(b >> (c & 31)) << 8);
 }
-u32 v_ashr_pk_u8_i32(i32 a, i32 b, u32 c) {
+u16 v_ashr_pk_u8_i32(i32 a, i32 b, u32 c) {
   auto clamp = [](i32 x) { return static_cast<u32>(x < 0 ? 0 : x > 255 ? 255 : x); };
-  return clamp(a >> (c & 31)) | clamp(b >> (c & 31)) << 8;
+  return static_cast<u16>(clamp(a >> (c & 31)) | clamp(b >> (c & 31)) << 8);
 }
 
 // v_cndmask and v_mov take float modifiers on raw bits: their sources count as f32 for neg and abs, never flushed.
@@ -228,7 +228,7 @@ constexpr Row kRows[] = {
     VOP(v_bfe_i32), VOP(v_bfi_b32), VOP(v_bfm_b32), VOP(v_bfrev_b32), VOP(v_bcnt_u32_b32), VOP(v_ffbh_u32), VOP(v_ffbl_b32), VOP(v_ffbh_i32),
     VOP(v_alignbit_b32), VOP(v_alignbyte_b32), VOP(v_perm_b32), VOP(v_bitop3_b32), VOP(v_bitop3_b16), VOP(v_sad_u8), VOP(v_sad_hi_u8),
     VOP(v_sad_u16), VOP(v_msad_u8), VOP(v_qsad_pk_u16_u8), VOP(v_mqsad_pk_u16_u8), VOP(v_sad_u32), VOP(v_lerp_u8), raw(VOP(v_cndmask_b32)), VOP(v_sat_pk_u8_i16), VOP(v_prng_b32), VOP(v_accvgpr_read_b32),
-    VOP(v_accvgpr_write_b32), VOP(v_accvgpr_mov_b32), VOP(v_ashr_pk_i8_i32), VOP(v_ashr_pk_u8_i32),
+    VOP(v_accvgpr_write_b32), VOP(v_accvgpr_mov_b32), VOP(v_ashr_pk_i8_i32, kPreserveHalf), VOP(v_ashr_pk_u8_i32, kPreserveHalf),
 };
 
 }  // namespace

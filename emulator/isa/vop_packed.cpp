@@ -116,7 +116,7 @@ constexpr Row kRows[] = {
     VOP(v_pk_min_f16), VOP(v_pk_fma_f16), VOP_ACCUMULATE(v_pk_fmac_f16), VOP(v_pk_minimum3_f16), VOP(v_pk_maximum3_f16), VOP(v_pk_add_u16, kIntClamp), VOP(v_pk_sub_u16, kIntClamp),
     VOP(v_pk_max_u16), VOP(v_pk_min_u16), VOP(v_pk_mul_lo_u16), VOP(v_pk_lshlrev_b16), VOP(v_pk_lshrrev_b16), VOP(v_pk_add_i16, kIntClamp),
     VOP(v_pk_sub_i16, kIntClamp), VOP(v_pk_max_i16), VOP(v_pk_min_i16), VOP(v_pk_ashrrev_i16), VOP(v_pk_mad_u16, kIntClamp),
-    VOP(v_pk_mad_i16, kIntClamp), VOP(v_dot2_f32_f16), VOP(v_dot2_f32_bf16), VOP_ACCUMULATE(v_dot2c_f32_f16), VOP_ACCUMULATE(v_dot2c_f32_bf16),
+    VOP(v_pk_mad_i16, kIntClamp), VOP(v_dot2_f32_f16), VOP(v_dot2_f32_bf16, kPlainAddend), VOP_ACCUMULATE(v_dot2c_f32_f16), VOP_ACCUMULATE(v_dot2c_f32_bf16),
     VOP(v_dot2_i32_i16, kIntClamp), VOP(v_dot2_u32_u16, kIntClamp), VOP(v_dot4_i32_i8, kIntClamp), VOP(v_dot4_u32_u8, kIntClamp),
     VOP(v_dot8_i32_i4, kIntClamp), VOP(v_dot8_u32_u4, kIntClamp), VOP_ACCUMULATE(v_dot2c_i32_i16, kIntClamp), VOP_ACCUMULATE(v_dot4c_i32_i8, kIntClamp),
     VOP_ACCUMULATE(v_dot8c_i32_i4, kIntClamp),

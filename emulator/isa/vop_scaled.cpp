@@ -2,12 +2,13 @@
 // op_sel as clang-22's builtins emit it: bits 0 and 1 select the source's byte (or word), bits 2 and 3 the destination's byte; where the
 // destination is a half, the list's last entry selects it. Sources travel as raw registers, so that no other rule for op_sel applies.
 // The two-source FP6 and BF6 forms interleave: code 2i comes from source 0, code 2i+1 from source 1.
-// Assumption scaled-sr-seed: all elements of a packed stochastic form use the same random bits.
+// Packed stochastic forms: the first element takes the random word, each next one v_prng_b32 of the last (CDNA4 ISA, their pseudo code).
 #include <string>
 
 #include "isa/families.h"
 #include "isa/scalars.h"
 #include "numerics/convert.h"
+#include "numerics/transcendental.h"
 
 namespace gfx950::isa {
 namespace {
@@ -79,7 +80,7 @@ template <Format f> u32 sr_f32(Ctx c, float x, u32 r, float s, u32 old) { return
 template <Format f> u32 sr_f16(Ctx c, u32 a, u32 r, float s, u32 old) { return put_byte(c, old, num::cvt_scalef32_sr_to(f, half(a), r, s, c.saturate)); }
 template <Format f> u32 sr_bf16(Ctx c, u32 a, u32 r, float s, u32 old) { return put_byte(c, old, num::cvt_scalef32_sr_to(f, brain(a), r, s, c.saturate)); }
 u32 sr_pair4(Ctx c, u32 old, float x, float y, u32 r, float s) {
-  return put_byte(c, old, num::cvt_scalef32_sr_to(Format::kFp4, x, r, s) | num::cvt_scalef32_sr_to(Format::kFp4, y, r, s) << 4);
+  return put_byte(c, old, num::cvt_scalef32_sr_to(Format::kFp4, x, r, s) | num::cvt_scalef32_sr_to(Format::kFp4, y, num::prng_b32(r), s) << 4);
 }
 u32 sr_pk_fp4_f32(Ctx c, PkU32 a, u32 r, float s, u32 old) { return sr_pair4(c, old, std::bit_cast<float>(a.lo), std::bit_cast<float>(a.hi), r, s); }
 u32 sr_pk_fp4_f16(Ctx c, u32 a, u32 r, float s, u32 old) { return sr_pair4(c, old, half(a), half(a >> 16), r, s); }
@@ -125,9 +126,11 @@ template <bool stochastic, bool two> void narrow32(Wave& w, const Instruction& i
     if (!active(w.exec(), l)) continue;
     u32 out[7] = {};
     const float s = std::bit_cast<float>(scale.word[0][l]);
+    u32 seed = stochastic ? random.word[0][l] : 0;
     for (int n = 0; n < 32; ++n) {
       const float x = two ? wide_source(w, i.src[n & 1], from, n / 2, l) : wide_source(w, i.src[0], from, n, l);
-      num::set_packed_element(out, 6, n, stochastic ? num::cvt_scalef32_sr_to(f, x, random.word[0][l], s) : num::cvt_scalef32_to(f, x, s));
+      num::set_packed_element(out, 6, n, stochastic ? num::cvt_scalef32_sr_to(f, x, seed, s) : num::cvt_scalef32_to(f, x, s));
+      seed = num::prng_b32(seed);
     }
     for (int k = 0; k < 6; ++k) w.v[i.dst.index + k][l] = out[k];
   }

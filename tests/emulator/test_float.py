@@ -55,8 +55,13 @@ UNARY = {
 }
 FLUSH = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0"
 TEXTS = list(BINARY) + list(DOUBLE) + MINMAX + [FUSED, FMAC, PK_FMA, CLAMP]
-TEXTS += [f"v_add_f32_e64 v20, v10, v12 {m}" for m in OMOD] + [f"{u} v20, v10" for u in UNARY]
-BENCH = Bench([Case(t) for t in TEXTS] + [Case("v_add_f32 v20, v10, v12", FLUSH), Case("v_ldexp_f32 v20, v10, v12")])
+# Output modifiers work with MODE.IEEE off and denormals flushed only.
+OMOD_MODE = f"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), 0\n{FLUSH}"
+OMOD_CASES = [Case(f"v_add_f32_e64 v20, v10, v12 {m}", setup) for m in OMOD for setup in ("", FLUSH, OMOD_MODE)]
+TEXTS += [f"{u} v20, v10" for u in UNARY]
+BENCH = Bench(
+    OMOD_CASES + [Case(t) for t in TEXTS] + [Case("v_add_f32 v20, v10, v12", FLUSH), Case("v_ldexp_f32 v20, v10, v12")]
+)
 
 
 @pytest.mark.parametrize("text", BINARY)
@@ -117,10 +122,16 @@ def test_packed_fma_selects_and_negates():
 
 @pytest.mark.parametrize("modifier", OMOD)
 def test_output_modifiers(modifier):
+    """CDNA4 ISA 6.2.2: ignored with MODE.IEEE or where denormals are kept; -0 becomes +0."""
+    text = f"v_add_f32_e64 v20, v10, v12 {modifier}"
     a, b = lanes(f32(*VALUES)), lanes(f32(1.0))
     with np.errstate(all="ignore"):
-        expected = (a.view(np.float32) + np.float32(1)) * np.float32(OMOD[modifier])
-    same_floats(as_f32(BENCH.run(Case(f"v_add_f32_e64 v20, v10, v12 {modifier}"), a, b)[0]), expected)
+        plain = a.view(np.float32) + np.float32(1)
+        expected = plain * np.float32(OMOD[modifier])
+    for setup, want in (("", plain), (FLUSH, plain), (OMOD_MODE, expected)):
+        same_floats(as_f32(BENCH.run(Case(text, setup), a, b)[0]), want)
+    minus_zero = lanes(f32(-0.0))
+    assert (low(BENCH.run(Case(text, OMOD_MODE), minus_zero, minus_zero)[0]) == 0).all()
 
 
 def test_clamp_takes_nan_to_zero():

@@ -65,7 +65,7 @@ SCALAR = {
     "s_add_u32 s12, s10, s11": (0xFFFFFFFF, 2, 1, 1), "s_sub_u32 s12, s10, s11": (1, 2, 0xFFFFFFFF, 1), "s_add_i32 s12, s10, s11": (0x7FFFFFFF, 1, 0x80000000, 1),
     "s_mul_hi_i32 s12, s10, s11": (0xFFFFFFFF, 3, 0xFFFFFFFF, 0), "s_min_i32 s12, s10, s11": (0xFFFFFFFF, 1, 0xFFFFFFFF, 1), "s_and_b32 s12, s10, s11": (12, 3, 0, 0),
     "s_lshl_b32 s12, s10, s11": (3, 33, 6, 1), "s_ashr_i32 s12, s10, s11": (0x80000000, 4, 0xF8000000, 1), "s_bfe_u32 s12, s10, s11": (0xABCD1234, 8 << 16 | 4, 0x23, 1),
-    "s_bfe_i32 s12, s10, s11": (0xABCD1284, 8 << 16, 0xFFFFFF84, 1), "s_absdiff_i32 s12, s10, s11": (3, 10, 7, 1), "s_flbit_i32_b32 s12, s10": (0x00010000, 0, 15, 0),
+    "s_bfe_i32 s12, s10, s11": (0xABCD1284, 8 << 16, 0xFFFFFF84, 1), "s_absdiff_i32 s12, s10, s11": (0x80000000, 1, 0x7FFFFFFF, 1), "s_max_i32 s12, s10, s11": (5, 5, 5, 1), "s_max_u32 s12, s10, s11": (5, 5, 5, 1), "s_flbit_i32_b32 s12, s10": (0x00010000, 0, 15, 0),
     "s_ff1_i32_b32 s12, s10": (8, 0, 3, 0), "s_bcnt1_i32_b32 s12, s10": (0xF0F0, 0, 8, 1), "s_sext_i32_i8 s12, s10": (0x80, 0, 0xFFFFFF80, 0),
     "s_lshl2_add_u32 s12, s10, s11": (0x40000000, 5, 5, 1), "s_pack_lh_b32_b16 s12, s10, s11": (0x11112222, 0x33334444, 0x33332222, 0), "s_brev_b32 s12, s10": (1, 0, 0x80000000, 0),
 }  # fmt: skip
@@ -98,8 +98,10 @@ s_mov_b64 exec, -1
 
 
 def test_mode_register():
-    body = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 1\ns_getreg_b32 s10, hwreg(HW_REG_MODE, 4, 2)\nv_mov_b32 v2, s10\n"
-    assert run(body + STORE)[0] == 1
+    body = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 12\ns_getreg_b32 s10, hwreg(HW_REG_MODE, 4, 4)\nv_mov_b32 v2, s10\n"
+    assert run(body + STORE)[0] == 12
+    with pytest.raises(machine.LaunchError, match="flushes only sources or only results"):
+        run("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 1\n" + STORE)
     with pytest.raises(LaunchError, match="a rounding mode other than to nearest even"):
         run("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 1")
 
