@@ -1,4 +1,4 @@
-"""Hand-written gfx950 code objects from amd-aiter's wheel (aiter_meta/hsa/gfx950), against numpy in double.
+"""Hand-written gfx950 code objects from amd-aiter's wheel (aiter_meta/hsa/gfx950): attention against torch in double, the rest numpy.
 
 Nobody compiled these for us: assembly by hand, with inline waits, LDS-DMA and transposing LDS reads. Their arguments are packed structs
 of 16-byte slots (aiter_meta/csrc/include/mha_fwd.h and csrc/py_itfs_cu/*.cu in the wheel).
@@ -8,9 +8,9 @@ import struct
 
 import numpy as np
 import pytest
+import torch
 
 from .device import HipFailure
-from .test_aiter_attention import attention
 from .test_aiter_rows import FP4, RNG, close
 from .triton_programs import BF16
 
@@ -32,6 +32,18 @@ def objects(site_packages):
 def name_of(file):
     kernel = f"fmha_{file}"
     return f"_ZN5aiter{len(kernel)}{kernel}E"
+
+
+def torch_attention(q, k, v, scale, causal):
+    """Output [Lq, H, Dv] and natural-log lse [H, Lq] in double; q [Lq, H, D], k and v [Lk, Hkv, D]; bottom-right causal."""
+    q, k, v = (torch.from_numpy(x.astype(np.float64)).transpose(0, 1) for x in (q, k, v))
+    mask = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool)
+    if causal:
+        mask = mask.tril(k.shape[1] - q.shape[1])
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, scale=scale, enable_gqa=True)
+    scores = scale * q @ k.repeat_interleave(len(q) // len(k), 0).transpose(1, 2)
+    lse = torch.logsumexp(scores.masked_fill(~mask, -torch.inf), -1)
+    return out.transpose(0, 1).numpy(), lse.numpy()
 
 
 def attention_forward(device, objects, file, d, rows, lq, lk):
@@ -90,7 +102,7 @@ def attention_forward(device, objects, file, d, rows, lq, lk):
         out, lse = device.download(out_at, out), device.download(lse_at, lse)
     finally:
         device.release()
-    want, want_lse = attention(q, k, v, scale, causal)
+    want, want_lse = torch_attention(q, k, v, scale, causal)
     close(out, want, 2e-2, 1e-2)
     close(lse, want_lse, 1e-3, 1e-3)
 

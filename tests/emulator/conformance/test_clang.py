@@ -150,8 +150,7 @@ def test_global_atomics(device, wave):
     assert f[0] == (x & 1023).sum() == g[0]
 
 
-def test_lds_atomics(device, wave, monkeypatch):
-    monkeypatch.setenv("GFX950_EMU_STRICT", "0")  # atomics of several waves on one word
+def test_lds_atomics(device, wave):
     x = words(4, 256)
     out = run(device, wave, "lds_atomics", (1, 1, 1), (256, 1, 1), x, np.zeros(16 + 256, np.uint32))[1]
     bits = np.bitwise_or.reduce(np.uint32(1) << (x % 32))
