@@ -36,6 +36,10 @@ void s_set_gpr_idx_on(Wave& w, const Instruction& i) {
   w.mode |= kModeGprIdx;
   w.mode_changed();
 }
+// VSKIP = bit S1 of S0. Vector instructions then run as ever; switching them off would be the engine's, and is refused.
+void s_setvskip(Wave& w, const Instruction& i) {
+  if (read_scalar32(w, i.src[0]) >> (read_scalar32(w, i.src[1]) & 31) & 1) fault(w, ErrorCode::UnknownInstruction, "skipping vector instructions is not modelled");
+}
 void s_set_gpr_idx_idx(Wave& w, const Instruction& i) { w.s[kM0] = (w.s[kM0] & ~0xffu) | (read_scalar32(w, i.src[0]) & 0xff); }
 
 // SOPK
@@ -138,7 +142,8 @@ constexpr Row kImmediate[] = {
     custom("s_setreg_imm32_b32", Format::Scalar, s_setreg, {kImm, kSrc32}), custom("s_getpc_b64", Format::Scalar, s_getpc_b64, {kDst64}),
     custom("s_setpc_b64", Format::Scalar, s_setpc_b64, {kSrc64}), custom("s_swappc_b64", Format::Scalar, s_swappc_b64, {kDst64, kSrc64}),
     custom("s_call_b64", Format::Scalar, s_call_b64, {kDst64, kImm}), custom("s_set_gpr_idx_on", Format::Scalar, s_set_gpr_idx_on, {kSrc32, kImm}),
-    custom("s_set_gpr_idx_idx", Format::Scalar, s_set_gpr_idx_idx, {kSrc32}), custom("s_memtime", Format::Scalar, s_memtime, {kDst64}),
+    custom("s_set_gpr_idx_idx", Format::Scalar, s_set_gpr_idx_idx, {kSrc32}), custom("s_setvskip", Format::Scalar, s_setvskip, {kSrc32, kSrc32}),
+    custom("s_memtime", Format::Scalar, s_memtime, {kDst64}),
     custom("s_movrels_b32", Format::Scalar, movrel<1, false>, {kDst32, kSrc32}, kReadsM0), custom("s_movreld_b32", Format::Scalar, movrel<1, true>, {kDst32, kSrc32}, kReadsM0),
     custom("s_movrels_b64", Format::Scalar, movrel<2, false>, {kDst64, kSrc64}, kReadsM0), custom("s_movreld_b64", Format::Scalar, movrel<2, true>, {kDst64, kSrc64}, kReadsM0),
     custom("s_memrealtime", Format::Scalar, s_memtime, {kDst64}),

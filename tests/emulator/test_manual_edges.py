@@ -122,3 +122,12 @@ def test_append_whose_address_is_disputed_is_refused():
     """With M0 set the manual (offset alone) and LLVM (M0 + offset) name different words."""
     with pytest.raises(machine.LaunchError, match="M0 other than zero"):
         run_lds("s_mov_b32 m0, 8\nds_append v20\n")
+
+
+def test_setvskip_takes_a_bit_and_refuses_to_skip():
+    """S_SETVSKIP: VSKIP = S0[S1[4:0]]."""
+    run_lds(
+        "s_mov_b32 s8, 5\ns_setvskip s8, 1\ns_setvskip 0, 0\nv_mov_b32 v20, 0\nv_mov_b32 v21, 0\nv_lshlrev_b32 v1, 3, v0\n"
+    )
+    with pytest.raises(machine.LaunchError, match="skipping vector instructions"):
+        run_lds("s_mov_b32 s8, 5\ns_setvskip s8, 2\n")
