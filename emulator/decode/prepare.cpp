@@ -89,6 +89,14 @@ bool read_slots(Instruction& i, Text& t, std::string& error) {
         if (!next(slot.type, i.src[i.sources])) return false;
         ++i.sources;
         break;
+      case Role::SrcReturned:
+        if (!next(slot.type, i.src[i.sources])) return false;
+        if (i.mod.sc0) {
+          i.dst = i.src[i.sources];
+          i.dst.words = static_cast<uint8_t>(row.parameter);
+        }
+        ++i.sources;
+        break;
       case Role::Imm: ++at; break;
     }
   }

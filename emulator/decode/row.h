@@ -24,6 +24,7 @@ enum class Role : uint8_t {
   DstSrc,      // written, and read as the last source (accumulators)
   Dst2,        // the second result
   DstOptional, // written when sc0 is there (atomics that return), absent from the text otherwise
+  SrcReturned, // read; with sc0 its first registers (the row's parameter: how many) are written as well
   DstUnlessLds,// absent when the `lds` modifier is there
   Src,
   Swap,        // read and written (v_swap, permlane swaps)

@@ -103,7 +103,8 @@ Rows buffer_rows() {
       const MemoryAtomic& m = kMemoryAtomics[k];
       t->names[k] = std::string("buffer_atomic_") + m.suffix;
       const Type type = m.op.op64 ? (m.op.two ? Type::B128 : Type::U64) : (m.op.two ? Type::U64 : Type::U32);
-      t->rows[n++] = custom(t->names[k].c_str(), Format::Buffer, buffer_atomic, {{Role::Src, type}, kVaddr, kDescriptor, kSoffset}, kVmcnt, 0, &m.op);
+      t->rows[n++] = custom(t->names[k].c_str(), Format::Buffer, buffer_atomic, {{Role::SrcReturned, type}, kVaddr, kDescriptor, kSoffset}, kVmcnt,
+                            m.op.op64 ? 2 : 1, &m.op);
     }
     return t;
   }();
