@@ -34,11 +34,12 @@ std::string of_allocation(const Allocation& a) {
   return std::string("a ") + name_of(a.kind) + " allocation of " + std::to_string(a.size) + " bytes at " + hex(a.base);
 }
 
-// Bits [begin, end) of a bitmap. Other threads may set neighbouring bits, so partial bytes are or-ed atomically.
-void set_bits(uint8_t* bits, size_t begin, size_t end) {
+// Bits [begin, end) of a bitmap, to `on`. Other threads may change neighbouring bits, so partial bytes are changed atomically.
+void set_bits(uint8_t* bits, size_t begin, size_t end, bool on = true) {
   auto or_byte = [&](size_t index, uint8_t mask) {
     uint8_t* byte = bits + index;
-    if ((__atomic_load_n(byte, __ATOMIC_RELAXED) & mask) != mask) __atomic_fetch_or(byte, mask, __ATOMIC_RELAXED);
+    if (!on) __atomic_fetch_and(byte, static_cast<uint8_t>(~mask), __ATOMIC_RELAXED);
+    else if ((__atomic_load_n(byte, __ATOMIC_RELAXED) & mask) != mask) __atomic_fetch_or(byte, mask, __ATOMIC_RELAXED);
   };
   const size_t first = begin / 8, last = end / 8;
   const uint8_t head = static_cast<uint8_t>(0xff << (begin % 8)), tail = static_cast<uint8_t>((1u << (end % 8)) - 1);
@@ -47,7 +48,7 @@ void set_bits(uint8_t* bits, size_t begin, size_t end) {
     return;
   }
   or_byte(first, head);
-  if (last > first + 1) std::memset(bits + first + 1, 0xff, last - first - 1);
+  if (last > first + 1) std::memset(bits + first + 1, on ? 0xff : 0, last - first - 1);
   if (tail) or_byte(last, tail);
 }
 
@@ -293,6 +294,12 @@ void Memory::mark_written(const void* pointer, size_t size) {
   set_bits(arena->shadow, address - arena->base, address - arena->base + size);
 }
 
+void Memory::mark_unwritten(const void* pointer, size_t size) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  const Arena* arena = arena_of(address);
+  if (arena && size <= arena->end - address) set_bits(arena->shadow, address - arena->base, address - arena->base + size, false);
+}
+
 void Memory::copy_written(const void* dst, const void* src, size_t size) {
   if (!tracking_.load(std::memory_order_relaxed)) return;
   const auto from = reinterpret_cast<uintptr_t>(src);
@@ -305,6 +312,7 @@ void Memory::copy_written(const void* dst, const void* src, size_t size) {
     size_t run = i + 1;
     while (run < size && bit(arena->shadow, offset + run) == written) ++run;
     if (written) mark_written(static_cast<const char*>(dst) + i, run - i);
+    else mark_unwritten(static_cast<const char*>(dst) + i, run - i);
     i = run;
   }
 }

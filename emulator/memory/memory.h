@@ -73,6 +73,7 @@ class Memory {
   void set_tracking(bool on) { tracking_ = on; }
   bool tracking() const { return tracking_; }
   void mark_written(const void* pointer, size_t size);
+  void mark_unwritten(const void* pointer, size_t size);
   // Copies carry the unwritten state along: dst's bytes become written exactly where src's were.
   void copy_written(const void* dst, const void* src, size_t size);
   // True when all bytes are written; else `first_bad` (if given) is the offset of the first that is not.
