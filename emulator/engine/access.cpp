@@ -66,13 +66,17 @@ bool resolve_range(Wave& w, uint64_t address, uint64_t size) {
   return address >= found.begin && fits(address - found.begin, size, found.end - found.begin);
 }
 
-void bad_address(Wave& w, uint64_t address, uint32_t size, int lane, bool store) {
-  std::string where = Memory::instance().describe(address);
+std::string describe_access(uint64_t address, uint32_t size) {
+  const std::string where = Memory::instance().describe(address);
   // The first byte may be fine and only the end outside.
-  if (const auto inside = Memory::instance().find(reinterpret_cast<void*>(address)); inside && address + size > inside->end())
-    where = "it runs " + std::to_string(address + size - inside->end()) + " bytes past the end; " + where;
+  if (const auto inside = Memory::instance().find(reinterpret_cast<void*>(address)); inside && size > inside->end() - address)
+    return where + ", running " + std::to_string(address + size - inside->end()) + " bytes past its end";
+  return where;
+}
+
+void bad_address(Wave& w, uint64_t address, uint32_t size, int lane, bool store) {
   fault(w, ErrorCode::IllegalAddress,
-        std::string(store ? "store" : "load") + " of " + std::to_string(size) + " bytes at " + hex(address) + ": " + where, lane);
+        std::string(store ? "store" : "load") + " of " + std::to_string(size) + " bytes at " + hex(address) + ": " + describe_access(address, size), lane);
 }
 
 void mark_written(Wave&, uint64_t address, uint32_t size) { Memory::instance().mark_written(reinterpret_cast<void*>(address), size); }

@@ -57,10 +57,27 @@ void Launch::add_fault(uint64_t group, const Fault& f) {
   failed = true;
 }
 
+namespace {
+
+// Reports come in this order, and of too many the first in this order are kept: the same ones whatever the threads did.
+bool comes_before(const Report& a, const Report& b) {
+  auto key = [](const Report& r) { return std::tuple(r.workgroup.z, r.workgroup.y, r.workgroup.x, r.pc, r.wave, static_cast<int>(r.kind), r.lane, r.address, r.issued_pc); };
+  return key(a) < key(b);
+}
+
+}  // namespace
+
+void Launch::keep_first_reports() {
+  std::sort(reports_.begin(), reports_.end(), comes_before);
+  if (reports_.size() > settings->reports_kept) reports_.resize(settings->reports_kept);
+}
+
 void Launch::add_reports(std::vector<Report>&& reports, uint64_t total) {
   std::lock_guard lock(mutex_);
   reports_total_ += total;
   for (auto& r : reports) reports_.push_back(std::move(r));
+  // Not one list for a grid of a million workgroups that are all wrong.
+  if (reports_.size() > 1024 + 2ull * settings->reports_kept) keep_first_reports();
 }
 
 void Launch::add_conflicts(const std::map<const Instruction*, std::pair<uint64_t, uint64_t>>& counts) {
@@ -72,9 +89,7 @@ void Launch::add_conflicts(const std::map<const Instruction*, std::pair<uint64_t
 }
 
 void Launch::finish(LaunchOutcome& out) {
-  auto key = [](const Report& r) { return std::tuple(r.workgroup.z, r.workgroup.y, r.workgroup.x, r.pc, r.wave, static_cast<int>(r.kind), r.lane, r.address); };
-  std::stable_sort(reports_.begin(), reports_.end(), [&](const Report& a, const Report& b) { return key(a) < key(b); });
-  if (reports_.size() > settings->reports_kept) reports_.resize(settings->reports_kept);
+  keep_first_reports();
   out.reports = std::move(reports_);
   out.reports_total = reports_total_;
   out.instructions = instructions;
@@ -170,7 +185,8 @@ LaunchOutcome run(const LaunchRequest& request, const Settings& settings) {
       return out;
     }
     std::memcpy(device_kernarg, kernarg.data(), kernarg.size());
-    Memory::instance().mark_written(device_kernarg, kernarg.size());
+    // Compilers read the segment in whole units of 16 bytes, its alignment. Reading behind them is reading what nobody wrote.
+    Memory::instance().mark_written(device_kernarg, kernel.kernarg_size ? (kernel.kernarg_size + 15) / 16 * 16 : kernarg.size());
     launch.kernarg = reinterpret_cast<uintptr_t>(device_kernarg);
     launch.kernarg_dwords.resize(kernarg.size() / 4);
     std::memcpy(launch.kernarg_dwords.data(), kernarg.data(), launch.kernarg_dwords.size() * 4);

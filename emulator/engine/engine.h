@@ -39,7 +39,8 @@ enum class ReportKind {
   BadAddress,       // outside live allocations
   BadLdsAddress,    // outside the workgroup's LDS where the hardware would not clamp quietly
   Misaligned,
-  Hazard,           // e.g. EXEC not full where the instruction demands it
+  Hazard,           // EXEC not full where the instruction demands it, or too few wait states
+  BadRegister,      // a vector register that was not allocated
 };
 const char* name_of(ReportKind kind);
 

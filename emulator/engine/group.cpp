@@ -185,7 +185,11 @@ void GroupRunner::run(uint64_t linear) {
   group_.id = {static_cast<uint32_t>(linear % grid.x), static_cast<uint32_t>(linear / grid.x % grid.y), static_cast<uint32_t>(linear / grid.x / grid.y)};
   if (!strict_) std::memset(group_.lds.data(), 0, group_.lds.size());
   else std::memset(group_.lds.data(), 0xa5, group_.lds.size());
-  if (strict_) strict_->start();
+  if (strict_) {
+    strict_->start();
+    // Private memory as nobody expects it, and not as the last workgroup of this thread left it.
+    std::fill(scratch_.begin(), scratch_.end(), uint8_t{0xa5});
+  }
   for (uint32_t n = 0; n < waves_.size(); ++n) start_wave(*waves_[n], n);
   try {
     if (strict_) schedule_seeded(linear);

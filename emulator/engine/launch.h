@@ -39,6 +39,7 @@ struct Launch {
 
  private:
   std::mutex mutex_;
+  void keep_first_reports();
   bool faulted_ = false;
   uint64_t fault_group_ = 0;
   Fault fault_{ErrorCode::None, ""};

@@ -29,6 +29,7 @@ const char* name_of(ReportKind kind) {
     case ReportKind::BadLdsAddress: return "bad LDS address";
     case ReportKind::Misaligned: return "misaligned";
     case ReportKind::Hazard: return "hazard";
+    case ReportKind::BadRegister: return "bad register";
   }
   return "report";
 }

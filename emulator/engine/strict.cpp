@@ -7,7 +7,7 @@
 #include "engine/strict.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <cstring>
 
 #include "decode/row.h"
 #include "engine/launch.h"
@@ -15,6 +15,8 @@
 namespace gfx950 {
 
 namespace {
+
+constexpr int kMaxVmcnt = 63, kMaxLgkmcnt = 15, kNoWait = 1 << 30;
 
 void complete(Wave& w, Pending& p);
 
@@ -66,6 +68,9 @@ void check_memory_written(Wave& w, const VectorAccess& a) {
     }
   }
 }
+
+// Every atomic reads, but a swap whose old value nobody takes.
+bool atomic_reads(const Instruction& i) { return std::strstr(i.row->name, "_swap") == nullptr || i.mod.sc0; }
 
 void stage(Wave& w, Pending& p) {
   if (p.staged || !p.vector || p.effect_done) return;
@@ -130,7 +135,7 @@ void check_addresses(Wave& w, VectorAccess& a, bool store) {
     for (int k = 0; k < words; ++k) all &= a.valid[k];
     auto test = [&](uint64_t at, uint32_t size, int k) {
       if (in_range(w, at, size)) return;
-      s.report(w, *a.inst, ReportKind::BadAddress, std::string(store ? "store" : "load") + " to " + Memory::instance().describe(at), l, at, size);
+      s.report(w, *a.inst, ReportKind::BadAddress, std::string(store ? "store to " : "load from ") + describe_access(at, size), l, at, size);
       for (int n = 0; n < 4; ++n)
         if (k < 0 || n == k) a.valid[n] &= ~(uint64_t{1} << l);
     };
@@ -143,21 +148,21 @@ void check_addresses(Wave& w, VectorAccess& a, bool store) {
 
 void enqueue(Wave& w, Pending&& p) {
   StrictWave& s = *w.strict;
+  p.flat = p.vm && p.lgkm;
   s.queue.push_back(std::move(p));
   s.in_flight.merge(s.queue.back().writes);
   const Pending& back = s.queue.back();
-  if (back.scalar) ++s.scalars;
   if (back.vector && back.vector->action == Action::Dma) s.dma = true;
 }
 
 // Finishes everything up to and with position n of the queue that shares its counter.
 void complete_through(Wave& w, size_t n) {
   StrictWave& s = *w.strict;
-  const bool scalar = static_cast<bool>(s.queue[n].scalar), vm = s.queue[n].vm;
+  const bool scalar = static_cast<bool>(s.queue[n].scalar), vm = s.queue[n].vm, flat = s.queue[n].flat;
   std::deque<Pending> rest;
   for (size_t k = 0; k < s.queue.size(); ++k) {
     Pending& p = s.queue[k];
-    const bool same = scalar ? k == n : !p.scalar && p.vm == vm && k <= n;
+    const bool same = k == n || (!scalar && !flat && !p.scalar && !p.flat && p.vm == vm && k < n);
     if (same) complete(w, p);
     else rest.push_back(std::move(p));
   }
@@ -169,36 +174,61 @@ void complete_through(Wave& w, size_t n) {
 
 void StrictWave::refresh() {
   in_flight = {};
-  scalars = 0;
   dma = false;
   for (const Pending& p : queue) {
     in_flight.merge(p.writes);
-    scalars += p.scalar != nullptr;
     dma |= p.vector && p.vector->action == Action::Dma;
   }
 }
 
-void strict_before_slow(Wave& w, const Instruction& i) {
+void strict_before_slow(Wave& w, const Instruction& i, const RegisterSet& reads_set, const RegisterSet& touched) {
   StrictWave& s = *w.strict;
   const bool vector_load = i.row->flags & kVmcnt;
   for (size_t n = 0; n < s.queue.size(); ++n) {
     const Pending& p = s.queue[n];
-    if (!p.writes.intersects(i.touched)) continue;
-    const bool reads = p.writes.intersects(i.reads);
+    if (!p.writes.intersects(touched)) continue;
+    const bool reads = p.writes.intersects(reads_set);
     // Loads of one kind return in order: a later one may write the same register.
-    if (!reads && vector_load && p.vm && !p.lgkm && !(i.row->flags & kLgkmcnt)) continue;
-    if (!reads && !p.scalar && p.lgkm && !p.vm && i.row->format == Format::Lds) continue;
+    if (!reads && vector_load && p.vm && !p.flat && !(i.row->flags & kLgkmcnt)) continue;
+    if (!reads && !p.scalar && p.lgkm && !p.flat && i.row->format == Format::Lds) continue;
     std::string which;
     for (int r = 0; r < kVectorRows && which.empty(); ++r)
-      if ((p.writes.vector[r / 64] & i.touched.vector[r / 64]) >> (r % 64) & 1) which = (r < kAccBase ? "v" : "a") + std::to_string(r % kAccBase);
+      if ((p.writes.vector[r / 64] & touched.vector[r / 64]) >> (r % 64) & 1) which = (r < kAccBase ? "v" : "a") + std::to_string(r % kAccBase);
     for (int r = 0; r < kScalars && which.empty(); ++r)
-      if ((p.writes.scalar[r / 64] & i.touched.scalar[r / 64]) >> (r % 64) & 1) which = "s" + std::to_string(r);
+      if ((p.writes.scalar[r / 64] & touched.scalar[r / 64]) >> (r % 64) & 1) which = "s" + std::to_string(r);
     w.group->strict->report(w, i, ReportKind::MissingWait,
                             std::string(reads ? "reads " : "overwrites ") + which + " while a load into it is in flight (no s_waitcnt " + (p.vm ? "vmcnt" : "lgkmcnt") + " covers it)",
                             -1, 0, 0, p.inst);
     complete_through(w, n);  // so that one missing wait is one report
     n = static_cast<size_t>(-1);
   }
+}
+
+void strict_before_relative(Wave& w, const Instruction& i) {
+  const StrictWave& s = *w.strict;
+  const bool scalar = i.row->format == Format::Scalar && (i.row->flags & kReadsM0), vector = w.gpr_index_mode && i.row->format == Format::Vector;
+  if (!scalar && !vector) {
+    if (s.in_flight.intersects(i.touched)) strict_before_slow(w, i, i.reads, i.touched);
+    return;
+  }
+  // s_movrels_*: the source's number moves; s_movreld_*: the destination's; s_set_gpr_idx_*: a bit for each operand.
+  const bool destination = scalar ? std::strncmp(i.row->name, "s_movreld", 9) == 0 : (w.gpr_index_mode & 8) != 0;
+  const auto by = static_cast<uint16_t>(vector ? w.s[kM0] & 0xff : w.s[kM0] < kScalars ? w.s[kM0] : 0);
+  auto moved = [&](Operand o, bool moves) {
+    if (moves && o.kind == (scalar ? Operand::Scalar : Operand::Vector)) o.index = static_cast<uint16_t>(o.index + by);
+    return o;
+  };
+  RegisterSet reads, writes;
+  reads.scalar = i.reads.scalar;
+  if (scalar) reads.scalar = {};
+  if (scalar) reads.add_scalar(kM0, 1);
+  for (int n = 0; n < i.sources; ++n) reads.add(moved(i.src[n], scalar ? !destination : n < 3 && (w.gpr_index_mode >> n & 1)));
+  writes.add(moved(i.dst, destination));
+  writes.add(i.dst2);
+  RegisterSet touched = reads;
+  touched.merge(writes);
+  if (vector) touched.scalar = i.touched.scalar;
+  if (s.in_flight.intersects(touched)) strict_before_slow(w, i, reads, touched);
 }
 
 void strict_load(Wave& w, const VectorAccess& given) {
@@ -216,22 +246,11 @@ void strict_load(Wave& w, const VectorAccess& given) {
       group.report(w, *a.inst, ReportKind::BadLdsAddress, "the DMA ends past the workgroup's " + std::to_string(w.group->lds_size) + " bytes of LDS", -1, a.lds_base, 63 * a.lds_stride + a.bytes);
     if (a.lds_base % 4)
       group.report(w, *a.inst, ReportKind::Misaligned, "the LDS address of a DMA (M0 + offset) must be a multiple of 4", -1, a.lds_base, a.bytes);
-    // Own LDS reads that no wait covers may still come after the DMA's writes.
-    for (const Pending& q : w.strict->queue) {
-      if (!q.vector || q.vector->space != Space::Lds || q.effect_done || !q.vector->bytes) continue;
-      for (int l = 0; l < 64; ++l) {
-        if (!(q.vector->exec >> l & 1)) continue;
-        const uint64_t at = q.vector->address[l];
-        if (at < reach && at + q.vector->bytes > a.lds_base) {
-          group.report(w, *a.inst, ReportKind::MissingWait, "the DMA overwrites LDS that a read still in flight may not have read", l, at, q.vector->bytes, q.inst);
-          break;
-        }
-      }
-    }
-    group.touch_lds(w, a, true);
+    group.check_dma_order(w, a);
+    group.touch_lds(w, a);
   } else {
     p.writes.add_vector(a.dst, a.words);
-    if (a.space == Space::Lds) group.touch_lds(w, a, true);
+    if (a.space == Space::Lds) group.touch_lds(w, a);
   }
   enqueue(w, std::move(p));
 }
@@ -240,7 +259,8 @@ bool strict_before_store(Wave& w, VectorAccess& a) {
   check_addresses(w, a, true);
   for (Pending& p : w.strict->queue)
     if (p.vector && !p.effect_done && !p.staged && p.vector->bytes && overlaps(*p.vector, a)) stage(w, p);
-  if (a.space == Space::Lds) w.group->strict->touch_lds(w, a, true);
+  if (a.action == Action::Atomic && atomic_reads(*a.inst)) check_memory_written(w, a);
+  if (a.space == Space::Lds) w.group->strict->touch_lds(w, a);
   return true;
 }
 
@@ -272,7 +292,7 @@ void strict_scalar_load(Wave& w, const ScalarAccess& a) {
   const uint32_t words = std::min<uint32_t>(a.words, a.valid_words);
   ScalarAccess kept = a;
   if (words && !in_range(w, a.address, words * 4)) {
-    w.group->strict->report(w, *a.inst, ReportKind::BadAddress, "load from " + Memory::instance().describe(a.address), -1, a.address, words * 4);
+    w.group->strict->report(w, *a.inst, ReportKind::BadAddress, "load from " + describe_access(a.address, words * 4), -1, a.address, words * 4);
     kept.valid_words = 0;
   }
   Pending p;
@@ -286,28 +306,29 @@ void strict_scalar_load(Wave& w, const ScalarAccess& a) {
 void strict_wait(Wave& w, int vmcnt, int lgkmcnt) {
   StrictWave& s = *w.strict;
   if (s.queue.empty()) return;
-  int vm = 0, lds = 0;
+  // A counter's greatest value is no wait: it holds at any time.
+  if (vmcnt == kMaxVmcnt) vmcnt = kNoWait;
+  if (lgkmcnt == kMaxLgkmcnt) lgkmcnt = kNoWait;
+  int vm = 0, lds = 0;  // flat operations and scalar loads may be any of those that are left: they prove nothing about the rest
   for (const Pending& p : s.queue) {
-    vm += p.vm;
-    lds += p.lgkm && !p.scalar;
+    vm += p.vm && !p.flat;
+    lds += p.lgkm && !p.flat && !p.scalar;
   }
   int vm_done = std::max(0, vm - vmcnt), lds_done = std::max(0, lds - lgkmcnt);
-  const bool scalars_done = lgkmcnt == 0;
-  if (vm_done == 0 && lds_done == 0 && !(scalars_done && s.scalars)) return;
   std::deque<Pending> rest;
   for (Pending& p : s.queue) {
     bool done;
-    if (p.scalar) done = scalars_done;
-    else if (p.vm && p.lgkm) {  // flat: both counters, only their zeroes are sure
-      const bool vm_sure = vmcnt == 0, lgkm_sure = lgkmcnt == 0;
-      done = vm_sure && lgkm_sure;
-      if (vm_done > 0) --vm_done;
-      if (lds_done > 0) --lds_done;
-      if (vm_sure) p.vm = false;
-      if (lgkm_sure) p.lgkm = false;
-      done |= !p.vm && !p.lgkm;
-    } else if (p.vm) done = vm_done > 0 && vm_done-- > 0;
-    else done = lds_done > 0 && lds_done-- > 0;
+    if (p.scalar) {
+      done = lgkmcnt == 0;
+    } else if (p.flat) {  // both counters, and only their zeroes are sure
+      if (vmcnt == 0) p.vm = false;
+      if (lgkmcnt == 0) p.lgkm = false;
+      done = !p.vm && !p.lgkm;
+    } else {
+      int& left = p.vm ? vm_done : lds_done;
+      done = left > 0;
+      left -= done;
+    }
     if (done) complete(w, p);
     else rest.push_back(std::move(p));
   }

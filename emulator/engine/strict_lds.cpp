@@ -12,7 +12,7 @@
 
 namespace gfx950 {
 
-StrictWorkgroup::StrictWorkgroup(Launch& launch, Workgroup& group) : launch_(launch), group_(group) {
+StrictWorkgroup::StrictWorkgroup(Launch& launch, Workgroup& group) : hazard_classes(launch), launch_(launch), group_(group) {
   waves_.resize(launch.waves_per_group);
   bytes_.resize(launch.lds_bytes);
 }
@@ -20,6 +20,7 @@ StrictWorkgroup::StrictWorkgroup(Launch& launch, Workgroup& group) : launch_(lau
 void StrictWorkgroup::start() {
   for (StrictWave& w : waves_) {
     w.queue.clear();
+    w.hazards.start();
     w.refresh();
   }
   std::fill(bytes_.begin(), bytes_.end(), ByteState{});
@@ -65,7 +66,7 @@ std::vector<Report> StrictWorkgroup::take_reports(uint64_t& total) {
 }
 
 // f(lane, begin, size) for each range of LDS bytes; false from f ends it.
-template <class F> void StrictWorkgroup::each_range(Wave&, const VectorAccess& a, F f) {
+template <class F> void StrictWorkgroup::each_range(const VectorAccess& a, F f) {
   for (int l = 0; l < 64; ++l) {
     if (!(a.exec >> l & 1)) continue;
     if (a.action == Action::Dma) {
@@ -80,7 +81,7 @@ template <class F> void StrictWorkgroup::each_range(Wave&, const VectorAccess& a
   }
 }
 
-void StrictWorkgroup::touch_lds(Wave& w, const VectorAccess& a, bool first) {
+void StrictWorkgroup::touch_lds(Wave& w, const VectorAccess& a) {
   const bool write = a.action != Action::Load, dma = a.action == Action::Dma, atomic = a.action == Action::Atomic;
   const uint16_t me = static_cast<uint16_t>(1u << w.index);
   const uint32_t here = number(a.inst), epoch = epoch_;
@@ -90,7 +91,7 @@ void StrictWorkgroup::touch_lds(Wave& w, const VectorAccess& a, bool first) {
   uint32_t other = 0;
   const uint8_t* lds = group_.lds.data();
   const int words = a.bytes < 4 ? 1 : a.bytes / 4;
-  each_range(w, a, [&](int lane, uint64_t at, uint32_t size) {
+  each_range(a, [&](int lane, uint64_t at, uint32_t size) {
     const int part = a.action != Action::Dma && at != a.address[lane] ? 1 : 0;
     auto same = [&](uint32_t n) {
       if (!a.stored) return false;
@@ -99,32 +100,25 @@ void StrictWorkgroup::touch_lds(Wave& w, const VectorAccess& a, bool first) {
     };
     for (uint32_t n = 0; n < size; ++n) {
       ByteState& b = bytes_[at + n];
-      if (b.epoch != epoch) {
-        b.epoch = epoch;
-        b.readers = b.writers = b.atomics = 0;
-      }
-      const uint16_t others_write = (b.writers | (atomic ? 0 : b.atomics)) & static_cast<uint16_t>(~me);
-      const uint16_t others_read = write ? b.readers & static_cast<uint16_t>(~me) : 0;
-      if ((others_read || (others_write && !same(n))) && !racy) {
+      b.enter(epoch);
+      const auto others = static_cast<uint16_t>(~me);
+      // Only two plain stores of one value are harmless: what a DMA or an atomic leaves depends on who came first.
+      const uint16_t others_store = b.writers & others, others_change = (b.movers | (atomic ? 0 : b.atomics)) & others;
+      const uint16_t others_read = write ? b.readers & others : 0;
+      if (!racy && (others_read || others_change || (others_store && !same(n)))) {
         racy = true;
         race_lane = lane;
         race_at = at + n;
-        other = others_write ? b.last_write : b.last_read;
+        other = others_store || others_change ? b.last_write : b.last_read;
       }
-      if (first && b.in_flight && !dma && !flying && w.strict->dma) {
+      if (b.in_flight && !dma && !flying && w.strict->dma) {
         flying = true;
         flying_lane = lane;
         flying_at = at + n;
       }
-      if (write) {
-        (atomic ? b.atomics : b.writers) |= me;
-        b.last_write = here;
-        if (first && !dma) b.written = 1;
-        if (first && dma && b.in_flight < 255) ++b.in_flight;
-      } else {
-        b.readers |= me;
-        b.last_read = here;
-      }
+      b.touch(a.action, me, here);
+      if (write && !dma) b.written = 1;
+      if (dma && b.in_flight < 255) ++b.in_flight;
     }
     return true;
   });
@@ -148,9 +142,41 @@ void StrictWorkgroup::touch_lds(Wave& w, const VectorAccess& a, bool first) {
   }
 }
 
+// What is open at a barrier is open in the epoch behind it as well. Two such operations have met before it: nothing to compare here.
+void StrictWorkgroup::open_over_barrier(const VectorAccess& a, uint32_t wave) {
+  const uint32_t here = number(a.inst);
+  each_range(a, [&](int, uint64_t at, uint32_t size) {
+    for (uint32_t n = 0; n < size; ++n) {
+      bytes_[at + n].enter(epoch_);
+      bytes_[at + n].touch(a.action, static_cast<uint16_t>(1u << wave), here);
+    }
+    return true;
+  });
+}
+
+void StrictWorkgroup::check_dma_order(Wave& w, const VectorAccess& dma) {
+  const uint64_t low = dma.lds_base, high = low + 63ull * dma.lds_stride + dma.bytes;
+  auto moved = [&](uint64_t at) {
+    return at >= low && at < high && (at - low) % dma.lds_stride < dma.bytes && (dma.exec >> ((at - low) / dma.lds_stride) & 1);
+  };
+  for (const Pending& p : w.strict->queue) {
+    if (!p.vector || p.vector->space != Space::Lds || !p.vector->bytes) continue;
+    const std::string verb = p.vector->action == Action::Load ? "read" : "write";
+    each_range(*p.vector, [&](int lane, uint64_t at, uint32_t size) {
+      if (at >= high || at + size <= low) return true;
+      for (uint32_t n = 0; n < size; ++n)
+        if (moved(at + n)) {
+          report(w, *dma.inst, ReportKind::MissingWait, "the DMA overwrites LDS that a " + verb + " still in flight may not have reached (no s_waitcnt lgkmcnt covers it)",
+                 lane, at, size, p.inst);
+          return false;
+        }
+      return true;
+    });
+  }
+}
+
 void StrictWorkgroup::close_dma(const VectorAccess& a) {
-  Wave& any = *group_.waves[0];
-  each_range(any, a, [&](int, uint64_t at, uint32_t size) {
+  each_range(a, [&](int, uint64_t at, uint32_t size) {
     for (uint32_t n = 0; n < size; ++n) {
       ByteState& b = bytes_[at + n];
       b.written = 1;
@@ -161,7 +187,7 @@ void StrictWorkgroup::close_dma(const VectorAccess& a) {
 }
 
 void StrictWorkgroup::check_written(Wave& w, const VectorAccess& a) {
-  each_range(w, a, [&](int lane, uint64_t at, uint32_t size) {
+  each_range(a, [&](int lane, uint64_t at, uint32_t size) {
     for (uint32_t n = 0; n < size; ++n)
       if (!bytes_[at + n].written) {
         report(w, *a.inst, ReportKind::UnwrittenLds, "nobody wrote this byte of LDS", lane, at + n, a.bytes);
@@ -176,7 +202,7 @@ void StrictWorkgroup::barrier() {
   for (Wave* w : group_.waves)
     for (const Pending& p : waves_[w->index].queue) {
       if (!p.vector || !p.vector->bytes) continue;
-      if (p.vector->space == Space::Lds || p.vector->action == Action::Dma) touch_lds(*w, *p.vector, false);
+      if (p.vector->space == Space::Lds || p.vector->action == Action::Dma) open_over_barrier(*p.vector, w->index);
     }
 }
 

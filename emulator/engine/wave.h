@@ -135,6 +135,7 @@ inline bool fits(uint64_t at, uint64_t size, uint64_t limit) { return at <= limi
 
 // Is [address, address + size) inside one live range? Fills the wave's cache. Slow path; handlers look at the cache first.
 bool resolve_range(Wave& w, uint64_t address, uint64_t size);
+std::string describe_access(uint64_t address, uint32_t size);
 [[noreturn]] void bad_address(Wave& w, uint64_t address, uint32_t size, int lane, bool store);
 void mark_written(Wave& w, uint64_t address, uint32_t size);
 

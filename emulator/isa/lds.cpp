@@ -163,8 +163,17 @@ template <int sign> void ds_count(Wave& w, const Instruction& i) {
   if (w.s[kM0] != 0) fault(w, ErrorCode::UnknownInstruction, "with M0 other than zero the manual and LLVM name different addresses");
   const uint32_t at = static_cast<uint32_t>(i.mod.offset);
   const uint64_t exec = w.exec();
+  VectorAccess a;
+  a.inst = &i;
+  a.exec = exec & (~exec + 1);  // one lane's atomic, so to speak
+  a.space = Space::Lds;
+  a.action = Action::Atomic;
+  a.lgkm = true;
+  a.alignment = 4;
+  for (uint64_t& address : a.address) address = at;
+  if (w.strict) strict_before_store(w, a);
   alignas(64) uint32_t out[64] = {};
-  if (at + 4 <= w.group->lds_size) {
+  if (fits(at, 4, w.group->lds_size)) {
     uint32_t value;
     std::memcpy(&value, w.group->lds.data() + at, 4);
     for (uint32_t& x : out) x = value;

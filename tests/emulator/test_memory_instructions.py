@@ -39,7 +39,7 @@ def test_narrow_loads(form, family):
     access = {
         "global": f"global_load_{form} v2, v3, s[4:5] offset:2",
         "buffer": DESCRIPTOR.format(records=4096) + f"buffer_load_{form} v2, v3, s[8:11], 0 offen offset:2",
-        "flat": f"v_mov_b32 v5, s5\nv_add_co_u32 v4, vcc, s4, v3\nv_addc_co_u32 v5, vcc, 0, v5, vcc\nflat_load_{form} v2, v[4:5] offset:2",
+        "flat": f"v_mov_b32 v5, s5\nv_add_co_u32 v4, vcc, s4, v3\ns_nop 0\nv_addc_co_u32 v5, vcc, 0, v5, vcc\nflat_load_{form} v2, v[4:5] offset:2",
     }[family]
     got = run("v_mul_u32_u24 v3, 6, v0\nv_mov_b32 v2, 0x12345678\n" + access + "\n" + STORE).read(np.uint32)
     assert got.tolist() == [NARROW[form](6 * n + 2, 0x12345678) & 0xFFFFFFFF for n in LANE]

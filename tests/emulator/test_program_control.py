@@ -98,7 +98,7 @@ s_mov_b64 exec, -1
 
 
 def test_mode_register():
-    body = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 12\ns_getreg_b32 s10, hwreg(HW_REG_MODE, 4, 4)\nv_mov_b32 v2, s10\n"
+    body = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 12\ns_nop 1\ns_getreg_b32 s10, hwreg(HW_REG_MODE, 4, 4)\nv_mov_b32 v2, s10\n"
     assert run(body + STORE)[0] == 12
     with pytest.raises(machine.LaunchError, match="flushes only sources or only results"):
         run("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 1\n" + STORE)

@@ -8,43 +8,7 @@ import pytest
 
 from . import machine
 from .machine import LOAD_ARGUMENTS, Buffer, LaunchError, Source
-
-SEEDS = range(5)
-DESCRIPTOR = """
-s_mov_b32 s8, s4
-s_and_b32 s9, s5, 0xffff
-s_mov_b32 s10, 0x1000
-s_mov_b32 s11, 0x27000
-"""
-
-
-def outcome(source, *arguments, block=(64, 1, 1), seeds=SEEDS, **options):
-    """The text of the launch error of every seed, '' where it passed."""
-    loaded = machine.module(source)
-    texts = []
-    for seed in seeds:
-        try:
-            loaded.launch(source.name, *arguments, block=block, strict=True, seed=seed, **options)
-            texts.append("")
-        except LaunchError as error:
-            assert error.code in (700, 719)  # an illegal address, or a launch failure
-            texts.append(error.text)
-    return texts
-
-
-def data(words=4096):
-    return Buffer.of(np.arange(words, dtype=np.uint32))
-
-
-def both(name, faulty, mended, *needles, block=(64, 1, 1), lds=0):
-    """The faulty body is caught under every seed with all needles in its text; the mended one passes."""
-    result = Buffer(64 << 10)
-    for text in outcome(Source(name, faulty, lds=lds), data(), result, block=block):
-        assert text, "the planted fault was not reported"
-        for needle in needles:
-            assert needle in text, text
-    assert outcome(Source(name, mended, lds=lds), data(), result, block=block) == [""] * len(SEEDS)
-
+from .planted import DESCRIPTOR, SEEDS, both, data, outcome
 
 WAITED = {
     "global load": ("global_load_dword v2, v1, s[4:5]", "s_waitcnt vmcnt(0)", "v2"),
@@ -343,6 +307,7 @@ def test_waves_interleave_by_the_seed():
         LOAD_ARGUMENTS
         + """
 v_lshrrev_b32 v5, 6, v0
+s_nop 0
 v_readfirstlane_b32 s12, v5
 s_mov_b64 exec, 1
 v_mov_b32 v2, 0
