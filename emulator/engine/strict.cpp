@@ -241,10 +241,13 @@ void strict_load(Wave& w, const VectorAccess& given) {
   p.vm = a.vm;
   p.lgkm = a.lgkm;
   if (a.action == Action::Dma) {
-    const uint64_t reach = a.lds_base + 63ull * a.lds_stride + a.bytes;
-    if (reach > w.group->lds_size)
-      group.report(w, *a.inst, ReportKind::BadLdsAddress, "the DMA ends past the workgroup's " + std::to_string(w.group->lds_size) + " bytes of LDS", -1, a.lds_base, 63 * a.lds_stride + a.bytes);
-    if (a.lds_base % 4)
+    for (int l = 0; l < 64; ++l) {
+      const uint64_t at = a.lds_base + static_cast<uint64_t>(l) * a.lds_stride;
+      if (!(a.exec >> l & 1) || fits(at, a.bytes, w.group->lds_size)) continue;
+      group.report(w, *a.inst, ReportKind::BadLdsAddress, "the DMA goes past the workgroup's " + std::to_string(w.group->lds_size) + " bytes of LDS", l, at, a.bytes);
+      break;
+    }
+    if (a.exec && a.lds_base % 4)
       group.report(w, *a.inst, ReportKind::Misaligned, "the LDS address of a DMA (M0 + offset) must be a multiple of 4", -1, a.lds_base, a.bytes);
     group.check_dma_order(w, a);
     group.touch_lds(w, a);

@@ -262,3 +262,42 @@ def test_what_keeps_them_apart():
     ])  # fmt: skip
     assert [bool(text) for text in texts] == [False, True, False, False, True, False]
     assert "reads a matrix instruction's result v64" in texts[1]
+
+
+INLINE = """
+typedef float f4 __attribute__((ext_vector_type(4)));
+typedef __attribute__((address_space(1))) float* out_t;
+typedef __attribute__((address_space(1))) long* in_t;
+__attribute__((amdgpu_kernel)) void inline_matrix(in_t in, out_t out) {
+  unsigned id = __builtin_amdgcn_workitem_id_x();
+  long x = in[id];
+  f4 sum;
+  __asm__ volatile("v_mfma_f32_16x16x32_fp8_fp8 %0, %1, %1, 0" NOPS : "=&v"(sum) : "v"(x));
+  out[id] = sum.x + 1.0f;
+}
+"""
+
+
+@pytest.mark.parametrize("nops, good", [("", False), ("\\n\\ts_nop 7", True)])
+def test_what_the_compiler_cannot_see(tmp_path, nops, good):
+    """clang keeps no distance from a matrix instruction inside inline assembly, and from a load there no wait."""
+    target = tmp_path / "inline.hsaco"
+    command = [
+        machine._tool("clang"),
+        "-x",
+        "c",
+        "-",
+        "-target",
+        "amdgcn-amd-amdhsa",
+        "-mcpu=gfx950",
+        "-nogpulib",
+        "-O2",
+        "-fuse-ld=lld",
+    ]
+    subprocess.run([*command, f'-DNOPS="{nops}"', "-o", str(target)], input=INLINE, text=True, check=True)
+    loaded = machine.Module(target.read_bytes(), [Source("inline_matrix", "")])
+    try:
+        loaded.launch("inline_matrix", data(), Buffer(256), strict=True)
+        assert good
+    except LaunchError as error:
+        assert not good and "hazard" in error.text and "v_mfma_f32_16x16x32_fp8_fp8" in error.text

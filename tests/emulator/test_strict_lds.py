@@ -181,6 +181,24 @@ def test_append_outside_lds():
     pair(faulty, mended, "bad LDS address", "ds_append", "lane 0, 4 bytes at 0x40", lds=64)
 
 
+def test_dma_outside_lds():
+    """Only the lanes that take part count."""
+    body = (
+        DESCRIPTOR
+        + "s_mov_b32 m0, 240\ns_nop 0\ns_mov_b64 exec, {lanes}\nbuffer_load_dword v1, s[8:11], 0 offen lds\n"
+        + WAIT
+    )
+    pair(
+        body.format(lanes=31),
+        body.format(lanes=15),
+        "bad LDS address",
+        "lane 4, 4 bytes at 0x100",
+        "buffer_load_dword",
+        lds=256,
+    )
+    passes(body.format(lanes=0).replace("240", "0x1001"), lds=256)
+
+
 EQUAL = "v_mov_b32 v9, 5\nds_write_b32 v5, v9\n"
 RIGHT = {
     "neighbouring bytes": SETUP + "v_mov_b32 v9, s12\nds_write_b8 v9, v8\n" + BARRIER + "ds_read_u8 v3, v9\n" + WAIT,
