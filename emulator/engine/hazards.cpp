@@ -211,6 +211,10 @@ void HazardTrace::check_recent(Wave& w, const Instruction& i, const HazardClass&
 }
 
 void HazardTrace::before(Wave& w, const Instruction& i, const HazardClass& c) {
+  if (w.gpr_index_mode && (c.flags & kHazardValu)) {  // M0 moves its registers: those it names are not those it uses
+    ++now_;
+    return;
+  }
   if (c.flags & kHazardNop) {
     now_ += static_cast<uint64_t>(i.imm & 15) + 1;
     return;

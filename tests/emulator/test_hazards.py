@@ -259,8 +259,9 @@ def test_what_keeps_them_apart():
         matrix_first + "s_nop 7\n" + use, matrix_first + "s_nop 6\n" + use,
         matrix_first + "v_mov_b32 v3, 0\n" * 8 + use, matrix_first + "s_nop 6\n" + jump + use, matrix_first + "s_nop 5\n" + jump.replace("over", "past") + use,
         "v_readfirstlane_b32 s20, v9\ns_and_b32 s20, s20, 15\nv_mov_b32 v8, s20\n",
+        "s_mov_b32 s23, 4\n" + matrix_first + "s_set_gpr_idx_on s23, gpr_idx(SRC0)\n" + use + "s_set_gpr_idx_off\n",
     ])  # fmt: skip
-    assert [bool(text) for text in texts] == [False, True, False, False, True, False]
+    assert [bool(text) for text in texts] == [False, True, False, False, True, False, False]
     assert "reads a matrix instruction's result v64" in texts[1]
 
 
