@@ -223,6 +223,16 @@ def test_compare_and_swap():
     assert run(body, lds=256).read(np.uint32).tolist() == [99 if n % 2 == 0 else n for n in LANE]
 
 
+def test_buffer_atomics_return_into_their_data_register():
+    """The old value comes to the first of the data registers and nowhere else: v0 and the comparison stay."""
+    body = DESCRIPTOR.format(records=4096) + "v_mov_b32 v2, 5\nbuffer_atomic_add v2, v1, s[8:11], 0 offen sc0\n"
+    body += "v_mov_b32 v4, 99\nv_mov_b32 v5, 7\nbuffer_atomic_cmpswap v[4:5], v1, s[8:11], 0 offen sc0\ns_waitcnt vmcnt(0)\n"
+    body += "v_lshlrev_b32 v1, 2, v1\nv_mov_b32 v3, v4\nv_mov_b32 v4, v5\nv_mov_b32 v5, v0\nglobal_store_dwordx4 v1, v[2:5], s[6:7]\n"
+    old = np.arange(64, dtype=np.uint32) * 3
+    got = run(body, old, nbytes=1024).read(np.uint32).reshape(64, 4)
+    assert got.tolist() == [[3 * n, 3 * n + 5, 7, n] for n in range(64)]
+
+
 def test_lds_atomics():
     body = (
         "v_mov_b32 v3, 0\nv_mov_b32 v4, 0x10\nds_write_b32 v3, v4\ns_waitcnt lgkmcnt(0)\nds_add_rtn_u32 v2, v3, v0\n"

@@ -211,6 +211,7 @@ RIGHT = {
     "waves end before the barrier": SETUP + by_wave("s_endpgm", BARRIER + "ds_read_b32 v3, v5\n" + WAIT),
     "DMA of all waves, read behind the barrier": SETUP + "s_lshl_b32 m0, s12, 8\ns_nop 0\nbuffer_load_dword v6, s[8:11], 0 offen lds\n" + BARRIER + "ds_read_b32 v3, v7\n" + WAIT,
     "a wave's own LDS operations stay in order": SETUP + "ds_write_b32 v1, v0\nds_read_b32 v3, v1\nds_write_b32 v1, v8\nds_read_b32 v2, v1\n" + WAIT,
+    "read in flight between the lanes of a DMA": SETUP + "v_mov_b32 v9, 32\ns_lshl_b32 m0, s12, 8\ns_brev_b32 s15, 1\ns_mov_b32 s14, 1\nds_read_b32 v3, v9\nv_mov_b32 v9, 0x120\nds_read_b32 v2, v9\ns_mov_b64 exec, s[14:15]\nbuffer_load_dword v6, s[8:11], 0 offen lds\n" + WAIT,
     "read in flight beside a DMA": SETUP + "s_add_u32 s14, s12, 4\ns_lshl_b32 m0, s14, 8\nds_read_b32 v3, v1\nbuffer_load_dword v6, s[8:11], 0 offen lds\n" + WAIT,
 }  # fmt: skip
 
