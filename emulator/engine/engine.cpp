@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <system_error>
 #include <thread>
 
 #include "decode/program.h"
@@ -38,9 +39,8 @@ std::string refuse(const LaunchRequest& r) {
   const uint64_t lds = uint64_t{k.descriptor.group_segment_fixed_size} + r.dynamic_lds_bytes;
   if (lds > kMaxLds) return std::to_string(lds) + " bytes of LDS; gfx950 has " + std::to_string(kMaxLds);
   if (k.descriptor.private_segment_fixed_size > kMaxScratchLane) return std::to_string(k.descriptor.private_segment_fixed_size) + " bytes of scratch a lane";
-  const uint32_t rsrc1 = k.descriptor.rsrc1;
-  if (rsrc1 >> 12 & 15) return "kernel " + k.name + " asks for a rounding mode other than to nearest even";
-  return "";
+  const char* mode = unmodelled_mode(k.descriptor.rsrc1 >> 12 & 0xff);
+  return mode ? "kernel " + k.name + ": " + mode : "";
 }
 
 }  // namespace
@@ -194,10 +194,14 @@ LaunchOutcome run(const LaunchRequest& request, const Settings& settings) {
     const uint64_t groups = uint64_t{request.workgroups.x} * request.workgroups.y * request.workgroups.z;
     uint64_t threads = settings.threads ? settings.threads : std::max(1u, std::thread::hardware_concurrency());
     threads = std::min<uint64_t>({threads, groups, 256});
-    std::vector<std::thread> helpers;
-    for (uint64_t n = 1; n < threads; ++n) helpers.emplace_back([&] { work(launch, groups); });
-    work(launch, groups);
-    for (auto& t : helpers) t.join();
+    {
+      std::vector<std::jthread> helpers;
+      try {
+        for (uint64_t n = 1; n < threads; ++n) helpers.emplace_back([&] { work(launch, groups); });
+      } catch (const std::system_error&) {  // no more threads to be had: those that started, and this one, do it all
+      }
+      work(launch, groups);
+    }
     launch.finish(out);
     Memory::instance().free(device_kernarg, error);
   } catch (const std::exception& e) {

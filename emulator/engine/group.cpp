@@ -117,6 +117,11 @@ void GroupRunner::step(Wave& w, uint64_t limit) {
     }
     w.current = i;
     w.next = w.pc + i->words * 4;
+    if ((w.mode & kModeVskip) && i->row->format >= Format::Vector) {
+      w.pc = w.next;
+      ++w.executed;
+      continue;
+    }
     if (strict) strict_before(w, *i);
     i->run(w, *i);
     w.pc = w.next;

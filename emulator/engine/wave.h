@@ -34,8 +34,15 @@ enum class Stop : uint8_t { None, Barrier, End };
 // MODE register bits (hwreg 1).
 enum ModeBits : uint32_t {
   kModeRound32 = 3, kModeRound64 = 12, kModeDenorm32 = 0x30, kModeDenorm64 = 0xc0, kModeDx10Clamp = 0x100, kModeIeee = 0x200,
-  kModeFp16Ovfl = 1u << 23, kModeGprIdx = 1u << 27,
+  kModeFp16Ovfl = 1u << 23, kModeGprIdx = 1u << 27, kModeVskip = 1u << 28,
 };
+// What a mode asks for and nothing here does, or null.
+inline const char* unmodelled_mode(uint32_t mode) {
+  if (mode & (kModeRound32 | kModeRound64)) return "a rounding mode other than to nearest even is not modelled";
+  for (const uint32_t field : {kModeDenorm32, kModeDenorm64})
+    if ((mode & field) != 0 && (mode & field) != field) return "a denormal mode that flushes only sources or only results is not modelled";
+  return nullptr;
+}
 
 // Flat addresses: an aperture's high word says LDS or scratch.
 constexpr uint64_t kSharedBase = uint64_t{1} << 48, kPrivateBase = uint64_t{2} << 48;

@@ -124,10 +124,20 @@ def test_append_whose_address_is_disputed_is_refused():
         run_lds("s_mov_b32 m0, 8\nds_append v20\n")
 
 
-def test_setvskip_takes_a_bit_and_refuses_to_skip():
-    """S_SETVSKIP: VSKIP = S0[S1[4:0]]."""
-    run_lds(
-        "s_mov_b32 s8, 5\ns_setvskip s8, 1\ns_setvskip 0, 0\nv_mov_b32 v20, 0\nv_mov_b32 v21, 0\nv_lshlrev_b32 v1, 3, v0\n"
-    )
-    with pytest.raises(machine.LaunchError, match="skipping vector instructions"):
-        run_lds("s_mov_b32 s8, 5\ns_setvskip s8, 2\n")
+def test_setvskip_passes_over_vector_instructions():
+    """S_SETVSKIP: VSKIP = S0[S1[4:0]]; while it is set, vector ALU, LDS and memory instructions are not issued, scalar ones are."""
+    body = """
+v_lshlrev_b32 v1, 3, v0
+v_mov_b32 v20, 1
+v_mov_b32 v21, 2
+v_mov_b32 v2, 0
+s_mov_b32 s8, 5
+s_setvskip s8, 2
+v_mov_b32 v20, 9
+ds_read_b32 v21, v2
+global_store_dword v1, v20, s[0:1] offset:4095
+s_mov_b32 s9, 7
+s_setvskip s8, 1
+v_add_u32 v21, v21, s9
+"""
+    assert run_lds(body)[:4].tolist() == [1, 9, 1, 9]

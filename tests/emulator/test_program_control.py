@@ -106,6 +106,12 @@ def test_mode_register():
         run("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 1")
 
 
+@pytest.mark.parametrize("field", ["float_denorm_mode_16_64 2", "float_round_mode_32 1"])
+def test_a_mode_that_is_not_modelled_is_refused_at_the_launch(field):
+    with pytest.raises(LaunchError, match="is not modelled"):
+        machine.run_once(machine.Source("kernel", "s_nop 0", extra=f".amdhsa_{field}"), *[machine.Buffer(8)] * 2)
+
+
 def test_relative_indexing():
     body = "v_mov_b32 v10, 100\nv_mov_b32 v11, 101\nv_mov_b32 v12, 102\ns_mov_b32 s10, 2\ns_set_gpr_idx_on s10, gpr_idx(SRC0)\nv_mov_b32 v2, v10\ns_set_gpr_idx_off\n"
     assert run(body + STORE)[0] == 102

@@ -233,6 +233,7 @@ def test_a_thread_that_ends_while_its_stream_is_captured(run_process):
         "f, p = load(), hip.malloc(4)\n"
         "def body(): hip.ok('hipStreamBeginCapture', PER_THREAD_STREAM, GLOBAL); hip.store(f, p, 3, PER_THREAD_STREAM)\n"
         "t = threading.Thread(target=body); t.start(); t.join()\n"
+        "while hip.live('graphs'): time.sleep(0.01)  # join() returns before the system's thread has gone\n"
         "hip.ok('hipFree', p); hip.ok('hipDeviceSynchronize')\n"
         "assert hip.live('graphs') == hip.live('graph_nodes') == 0\n"
     )
@@ -247,4 +248,20 @@ def test_captures_that_lose_their_stream_or_their_graph(run_process):
         "hip.ok('hipStreamBeginCaptureToGraph', s, mine, None, None, 0, GLOBAL); hip.ok('hipGraphDestroy', mine)\n"
         "code, text = hip.error('hipStreamEndCapture', s, ctypes.byref(graph))\n"
         "assert (code, graph.value) == ('hipErrorInvalidHandle', 0) and 'was destroyed' in text\n"
+    )
+
+
+def test_a_launch_that_gets_no_threads_runs_on_those_there_are(run_process):
+    run_process(
+        "import resource\n"
+        "f, p = load(), hip.malloc(64 * 256)\n"
+        "kernarg = struct.pack('<QI4x', p, 1)\n"
+        "hip.launch(f['spin'], kernarg, grid=(64, 1, 1)); hip.ok('hipDeviceSynchronize')\n"
+        "size = int(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmSize'))) << 10\n"
+        "limits = resource.getrlimit(resource.RLIMIT_AS)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (size + (64 << 20), limits[1]))\n"
+        "hip.ok('hipMemset', p, 0, 4)\n"
+        "hip.launch(f['spin'], kernarg, grid=(64, 1, 1)); hip.ok('hipDeviceSynchronize')\n"
+        "assert hip.download(p, 4) != bytes(4)\n",
+        GFX950_EMU_THREADS="64",
     )
