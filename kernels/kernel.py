@@ -17,7 +17,21 @@ import math
 
 import flydsl.expr as fx
 
-from . import batch, control, epilogue, isa, lane_maps, loads, mapping, merge, phases, products, softmax, split_schedule
+from . import (
+    batch,
+    control,
+    epilogue,
+    isa,
+    lane_maps,
+    loads,
+    mapping,
+    merge,
+    phases,
+    products,
+    rounds,
+    softmax,
+    split_schedule,
+)
 from . import schedule as shared_schedule
 from .traits import CHUNK, GROUP_SHIFT, GROUP_WAVES, LANES, LANES_SHIFT, STEP_DIMS, TILE_SHIFT, WAVE_ROWS, Traits
 
@@ -58,16 +72,16 @@ def _attend_block(traits: Traits, arguments, work, wave, lane):
     cache = loads.open_cache(traits, table, k, v, arguments.k_page_stride, arguments.v_page_stride, wave, lane)
 
     group = wave >> GROUP_SHIFT  # 1: one phase behind
-    row_wave, schedule, ahead = wave, shared_schedule, shared_schedule.AHEAD
+    row_wave, schedule, first_half = wave, shared_schedule, 0
     if traits.split_keys:
-        row_wave, schedule, ahead = wave & (GROUP_WAVES - 1), split_schedule, split_schedule.AHEAD
+        row_wave, schedule, first_half = wave & (GROUP_WAVES - 1), split_schedule, group
     first = work.block * traits.rows
     row = first + row_wave * WAVE_ROWS + lane_maps.row_of(lane)
     behind = keys - work.queries  # row i sees keys 0..i + behind
     seen_by_last = fx.min(first + traits.rows, work.queries) + behind
     seen_by_first = first + 1 + behind
     tiles = ((fx.max(seen_by_last, fx.Int32(0)) - 1) >> TILE_SHIFT) + 1
-    main_tiles = isa.uniform(fx.max(fx.min(seen_by_first >> TILE_SHIFT, tiles - ahead), fx.Int32(0)))
+    main_tiles = isa.uniform(fx.max(fx.min(seen_by_first >> TILE_SHIFT, tiles - schedule.AHEAD), fx.Int32(0)))
 
     scale = arguments.softmax_scale * fx.Float32(math.log2(math.e))
     scale = scale * _descale(arguments.q_descale, arguments.q_descale_value)
@@ -88,9 +102,9 @@ def _attend_block(traits: Traits, arguments, work, wave, lane):
             keys=keys,
             last_visible=fx.min(row, work.queries - 1) + behind,
             tiles=tiles,
-            half=group,
+            half=first_half,
         )
-        current = schedule.run(pipe, current, main_tiles, group == 1)
+        current = rounds.run(schedule, pipe, current, main_tiles, group == 1)
         shift = softmax.unsqueezed(current.shift, current.scale, scale)
         return [shift, current.total, current.out]
 
@@ -100,9 +114,9 @@ def _attend_block(traits: Traits, arguments, work, wave, lane):
         def attend_and_merge(_):
             return merge.merge(traits, lds, wave, lane, group == 1, attend_keys(state))
 
-        half = problem.column_blocks // 2
-        result = control.choose(tiles > 0, [*nothing[:2], state.out[:half]], attend_and_merge)
-        epilogue.store_results(arguments, work, row, lane, group * half, group == 0, result, v_descale)
+        share = problem.column_blocks // 2
+        result = control.choose(tiles > 0, [*nothing[:2], state.out[:share]], attend_and_merge)
+        epilogue.store_results(arguments, work, row, lane, group * share, group == 0, result, v_descale)
     else:
         result = control.choose(tiles > 0, nothing, lambda _: attend_keys(state))
         zero = fx.Int32(0)

@@ -28,7 +28,7 @@ class Pipeline:
     keys: fx.Int32  # Lk
     last_visible: fx.Int32  # per lane: the row's last key
     tiles: fx.Int32
-    half: fx.Int32  # of each tile, where the wave groups split the keys
+    half: fx.Int32 | int  # of each tile, that the wave multiplies first; its only one where the groups split the keys
 
     @property
     def reader(self):

@@ -20,8 +20,6 @@ tail rounds: they mask, and ask for a tile or multiply only as far as there are 
 
 from __future__ import annotations
 
-import flydsl.expr as fx
-
 from . import control, isa, loads, phases
 from .traits import HALF_KEYS, STAGES, TILE_KEYS
 
@@ -78,23 +76,4 @@ def tail_round(pipe: phases.Pipeline, tile, state):
     goes_on = (tile + 1) < pipe.tiles
     state = phases.multiply_phase(pipe, state, weights, values, state.stages[1], 0, goes_on=goes_on)
     state.stages = state.stages[1:] + state.stages[:1]
-    return state
-
-
-def run(pipe: phases.Pipeline, state, main_tiles, second_group):
-    """All tiles; `main_tiles` of them need no mask and leave AHEAD more behind them."""
-    traits, cache = pipe.traits, pipe.cache
-    last = pipe.tiles - 1
-    numbers = [fx.min(fx.Int32(tile), last) for tile in range(AHEAD)]
-    page_ids = [loads.load_page_id(traits, cache, number) for number in numbers]
-    for stage, number, page_id in zip(state.stages, numbers, page_ids):
-        loads.stage_tile(traits, cache, pipe.lds, stage, number, page_id)
-    state.page_id = loads.load_page_id(traits, cache, fx.Int32(AHEAD))  # behind the tiles: rounds count it there
-    isa.wait_loads((AHEAD - 1) * traits.loads.tile)
-    isa.barrier()
-    control.when(second_group, isa.bare_barrier)
-    state.scores = phases.multiply_keys(pipe, phases.KeyOperands(pipe, state.stages[0], 0))
-    state = control.repeat(fx.Int32(0), main_tiles, state, lambda tile, now: main_round(pipe, tile, now))
-    state = control.repeat(main_tiles, pipe.tiles, state, lambda tile, now: tail_round(pipe, tile, now))
-    control.when(second_group == False, isa.bare_barrier)  # noqa: E712
     return state

@@ -2,7 +2,20 @@
 
 import random
 
-KINDS = ("random", "truncate", "flip", "header", "splice", "text", "zero")
+KINDS = ("random", "truncate", "flip", "header", "splice", "text", "instruction", "zero")
+# (bits, mask) of an instruction's first word: the families that reach memory or keep state, with all else random (CDNA3 ISA, chapter 13).
+FAMILIES = (
+    (0xC0000000, 0xFC000000),  # SMEM
+    (0xD0000000, 0xFC000000),  # VOP3
+    (0xD3800000, 0xFF800000),  # VOP3P, MFMA
+    (0xD8000000, 0xFC000000),  # DS
+    (0xDC000000, 0xFC000000),  # FLAT, GLOBAL, SCRATCH
+    (0xE0000000, 0xFC000000),  # MUBUF
+    (0x7E000000, 0xFE000000),  # VOP1, with SDWA and DPP words
+    (0xB0000000, 0xF0000000),  # SOPK
+    (0xBE800000, 0xFF800000),  # SOP1
+    (0xBF800000, 0xFF800000),  # SOPP
+)
 
 
 def mutate(good, seed):
@@ -32,6 +45,13 @@ def mutate(good, seed):
         for _ in range(rng.choice([1, 3, 20])):
             at = start + 4 * rng.randrange(max(1, min(2000, (len(data) - start) // 4)))
             data[at : at + 4] = rng.getrandbits(32).to_bytes(4, "little")
+    elif kind == "instruction":  # near the entry, so that it is executed
+        start = text_offset(good)
+        for _ in range(rng.choice([1, 1, 2, 4])):
+            bits, mask = rng.choice(FAMILIES)
+            first = bits | rng.getrandbits(32) & ~mask & 0xFFFFFFFF
+            at = start + 4 * rng.randrange(max(1, min(60, (len(data) - start) // 4 - 2)))
+            data[at : at + 8] = first.to_bytes(4, "little") + rng.getrandbits(32).to_bytes(4, "little")
     else:
         a = rng.randrange(len(data))
         data[a : a + 512] = bytes(len(data[a : a + 512]))
