@@ -67,6 +67,8 @@ def paged_prefill(
     )  # fmt: skip
     if stream is not None:
         stream = stream_handle(stream)
+    if type(max_seqlen_q) is not int or type(max_seqlen_k) is not int:  # a NumPy integer, which need not be hashable
+        max_seqlen_q, max_seqlen_k = bound("max_seqlen_q", max_seqlen_q), bound("max_seqlen_k", max_seqlen_k)
     keys, pointers = describe(tensors)
     key = (tuple(keys), max_seqlen_q, max_seqlen_k, kv_layout, page_size, batch_policy)
     try:

@@ -31,6 +31,15 @@ def test_a_second_call_of_its_kind_is_looked_up_and_right():
     assert dict(prefill._memo) == entries
 
 
+def test_bounds_of_numpy_are_the_same_kind_of_call():
+    prefill.forget()
+    call = Call()
+    for kind in (int, np.int64, np.array):
+        call.prefill(max_seqlen_q=kind(100), max_seqlen_k=kind(200))
+        call.verify()
+    assert len(prefill._memo) == 1
+
+
 def test_kinds_of_call_are_forgotten_in_time(monkeypatch):
     monkeypatch.setattr(prefill, "MEMO_ENTRIES", 3)
     prefill.forget()
