@@ -98,7 +98,13 @@ def test_a_killed_build_leaves_no_process_and_no_work_folder_behind(fresh):
 
 def test_an_interrupt_keeps_what_was_compiled(fresh):
     fresh.edit("kernels/linear.py", "SCALE = 2.0", "SCALE = 2.0\nimport time\ntime.sleep(600)")
-    process = subprocess.Popen(fresh.command(), stderr=subprocess.PIPE, text=True)
+    # A shell's background job, as these tests may be, ignores interrupts, and so would what it starts.
+    process = subprocess.Popen(
+        fresh.command(),
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     wait_until(lambda: len(fresh.processes()) >= 4)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)

@@ -32,9 +32,9 @@ MUTATIONS = {
     ),
     "no wait for the first tile": (
         "p64_vectorized_5d_longest_first",
-        "schedule.py",
-        "isa.wait_loads((AHEAD - 1) * traits.loads.tile)",
-        "isa.wait_loads(AHEAD * traits.loads.tile + 8)",
+        "rounds.py",
+        "isa.wait_loads((ahead - 1) * traits.loads.tile)",
+        "isa.wait_loads(ahead * traits.loads.tile + 8)",
     ),
     "no barrier before results go where keys were": (
         "p64_vectorized_5d_single",
