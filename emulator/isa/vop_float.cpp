@@ -103,7 +103,7 @@ constexpr Row div_fmas(const char* name, Type type, Lanes lanes) {
   Row row{};
   row.name = name;
   row.format = Format::Vector;
-  row.flags = kReadsVcc | kNoFlush;
+  row.flags = kReadsVcc;
   add_slot(row, Role::Dst, type);
   for (int n = 0; n < 3; ++n) add_slot(row, Role::Src, type);
   row.run = run_vector_with_vcc;
@@ -117,11 +117,11 @@ constexpr Row kRows[] = {
     VOP(v_med3_f32), VOP(v_minimum3_f32), VOP(v_maximum3_f32), VOP(v_exp_f32, kNoFlush), VOP(v_log_f32, kNoFlush), VOP(v_exp_legacy_f32, kNoFlush), VOP(v_log_legacy_f32, kNoFlush), VOP(v_rcp_f32, kNoFlush),
     VOP(v_rcp_iflag_f32, kNoFlush), VOP(v_rsq_f32, kNoFlush), VOP(v_sqrt_f32, kNoFlush), VOP(v_sin_f32, kNoFlush), VOP(v_cos_f32, kNoFlush),
     VOP(v_fract_f32), VOP(v_trunc_f32), VOP(v_ceil_f32), VOP(v_floor_f32), VOP(v_rndne_f32), VOP(v_frexp_exp_i32_f32), VOP(v_frexp_mant_f32),
-    VOP(v_ldexp_f32), VOP(v_div_scale_f32, kNoFlush), VOP(v_div_fixup_f32, kNoFlush),
+    VOP(v_ldexp_f32), VOP(v_div_scale_f32), VOP(v_div_fixup_f32),
     div_fmas("v_div_fmas_f32", Type::F32, &div_fmas_lanes<float, num::div_fmas_f32>),
     VOP(v_add_f64), VOP(v_mul_f64), VOP(v_fma_f64), VOP_ACCUMULATE(v_fmac_f64), VOP(v_max_f64), VOP(v_min_f64), VOP(v_rcp_f64, kNoFlush),
     VOP(v_rsq_f64, kNoFlush), VOP(v_sqrt_f64, kNoFlush), VOP(v_fract_f64), VOP(v_trunc_f64), VOP(v_ceil_f64), VOP(v_floor_f64), VOP(v_rndne_f64),
-    VOP(v_frexp_exp_i32_f64), VOP(v_frexp_mant_f64), VOP(v_ldexp_f64), VOP(v_div_scale_f64, kNoFlush), VOP(v_div_fixup_f64, kNoFlush),
+    VOP(v_frexp_exp_i32_f64), VOP(v_frexp_mant_f64), VOP(v_ldexp_f64), VOP(v_div_scale_f64), VOP(v_div_fixup_f64),
     VOP(v_trig_preop_f64, kNoFlush), div_fmas("v_div_fmas_f64", Type::F64, &div_fmas_lanes<double, num::div_fmas_f64>),
 };
 

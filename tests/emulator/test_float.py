@@ -59,9 +59,9 @@ TEXTS = list(BINARY) + list(DOUBLE) + MINMAX + [FUSED, FMAC, PK_FMA, CLAMP]
 OMOD_MODE = f"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), 0\n{FLUSH}"
 OMOD_CASES = [Case(f"v_add_f32_e64 v20, v10, v12 {m}", setup) for m in OMOD for setup in ("", FLUSH, OMOD_MODE)]
 TEXTS += [f"{u} v20, v10" for u in UNARY]
-BENCH = Bench(
-    OMOD_CASES + [Case(t) for t in TEXTS] + [Case("v_add_f32 v20, v10, v12", FLUSH), Case("v_ldexp_f32 v20, v10, v12")]
-)
+FIXUP = "v_div_fixup_f32 v20, v10, v12, v14"
+FLUSH_CASES = [Case("v_add_f32 v20, v10, v12", FLUSH), Case(FIXUP, FLUSH), Case(FIXUP)]
+BENCH = Bench(OMOD_CASES + [Case(t) for t in TEXTS] + FLUSH_CASES + [Case("v_ldexp_f32 v20, v10, v12")])
 
 
 @pytest.mark.parametrize("text", BINARY)
@@ -159,6 +159,15 @@ def test_denormal_flush_follows_mode():
     a, b = lanes(f32(1e-45, -1e-40, 1.1754944e-38, 1.5)), lanes(f32(1e-45, 0.0, -1.1e-38, 1.0))
     got = as_f32(BENCH.run(Case("v_add_f32 v20, v10, v12", FLUSH), a, b)[0])
     same_floats(got[:4], np.array([0.0, 0.0, 1.1754944e-38, 2.5], np.float32))
+
+
+def test_division_follows_the_denormal_mode():
+    """LLVM folds divisions of a function that flushes so: a denormal operand is a zero, a denormal quotient becomes one."""
+    quotient, below, above = lanes(f32(1.0, 2e38, 1e-40)), lanes(f32(0.5, -1e-40, 2.0)), lanes(f32(0.5, 1.0, 2e-40))
+    kept = [np.float32(1.0), np.float32(-2e38), np.float32(1e-40)]
+    flushed = [1.0, -INF, 0.0]
+    for case, want in ((Case(FIXUP), kept), (Case(FIXUP, FLUSH), flushed)):
+        same_floats(as_f32(BENCH.run(case, quotient, below, above)[0])[:3], np.array(want, np.float32))
 
 
 def test_ldexp_saturates_its_exponent():
