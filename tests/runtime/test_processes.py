@@ -164,7 +164,9 @@ def test_two_runtimes_are_refused_and_both_named(fresh_process, emulated, tmp_pa
         """
     for line in fresh_process(program).splitlines():
         assert line.startswith("TwoHipRuntimes: this process has loaded ")
-        assert str(tmp_path.resolve()) in line and str(EMULATOR_ROCM.resolve()) in line and "import torch before" in line
+        assert (
+            str(tmp_path.resolve()) in line and str(EMULATOR_ROCM.resolve()) in line and "import torch before" in line
+        )
 
 
 def test_a_second_runtime_that_comes_later_is_found_when_a_kernel_is_loaded(fresh_process, emulated, tmp_path):
