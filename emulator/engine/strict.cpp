@@ -243,12 +243,12 @@ void strict_load(Wave& w, const VectorAccess& given) {
   if (a.action == Action::Dma) {
     for (int l = 0; l < 64; ++l) {
       const uint64_t at = a.lds_base + static_cast<uint64_t>(l) * a.lds_stride;
-      if (!(a.exec >> l & 1) || fits(at, a.bytes, w.group->lds_size)) continue;
-      group.report(w, *a.inst, ReportKind::BadLdsAddress, "the DMA goes past the workgroup's " + std::to_string(w.group->lds_size) + " bytes of LDS", l, at, a.bytes);
+      if (!(a.exec >> l & 1) || fits(at, a.lds_bytes, w.group->lds_size)) continue;
+      group.report(w, *a.inst, ReportKind::BadLdsAddress, "the DMA goes past the workgroup's " + std::to_string(w.group->lds_size) + " bytes of LDS", l, at, a.lds_bytes);
       break;
     }
     if (a.exec && a.lds_base % 4)
-      group.report(w, *a.inst, ReportKind::Misaligned, "the LDS address of a DMA (M0 + offset) must be a multiple of 4", -1, a.lds_base, a.bytes);
+      group.report(w, *a.inst, ReportKind::Misaligned, "the LDS address of a DMA (M0 + offset) must be a multiple of 4", -1, a.lds_base, a.lds_bytes);
     group.check_dma_order(w, a);
     group.touch_lds(w, a);
   } else {

@@ -71,7 +71,7 @@ template <class F> void StrictWorkgroup::each_range(const VectorAccess& a, F f) 
     if (!(a.exec >> l & 1)) continue;
     if (a.action == Action::Dma) {
       const uint64_t at = a.lds_base + static_cast<uint64_t>(l) * a.lds_stride;
-      if (fits(at, a.bytes, bytes_.size()) && !f(l, at, a.bytes)) return;
+      if (fits(at, a.lds_bytes, bytes_.size()) && !f(l, at, a.lds_bytes)) return;
       continue;
     }
     for (int part = 0; part < a.parts; ++part) {
@@ -132,7 +132,7 @@ void StrictWorkgroup::touch_lds(Wave& w, const VectorAccess& a) {
       bool covers = false;
       for (int l = 0; l < 64; ++l) {
         const uint64_t at = d.lds_base + static_cast<uint64_t>(l) * d.lds_stride;
-        covers |= (d.exec >> l & 1) && flying_at >= at && flying_at < at + d.bytes;
+        covers |= (d.exec >> l & 1) && flying_at >= at && flying_at < at + d.lds_bytes;
       }
       if (!covers) continue;
       report(w, *a.inst, ReportKind::MissingWait, std::string(write ? "writes" : "reads") + " LDS that a DMA still in flight will write (no s_waitcnt vmcnt covers it)", flying_lane, flying_at, a.bytes,
@@ -155,9 +155,9 @@ void StrictWorkgroup::open_over_barrier(const VectorAccess& a, uint32_t wave) {
 }
 
 void StrictWorkgroup::check_dma_order(Wave& w, const VectorAccess& dma) {
-  const uint64_t low = dma.lds_base, high = low + 63ull * dma.lds_stride + dma.bytes;
+  const uint64_t low = dma.lds_base, high = low + 63ull * dma.lds_stride + dma.lds_bytes;
   auto moved = [&](uint64_t at) {
-    return at >= low && at < high && (at - low) % dma.lds_stride < dma.bytes && (dma.exec >> ((at - low) / dma.lds_stride) & 1);
+    return at >= low && at < high && (at - low) % dma.lds_stride < dma.lds_bytes && (dma.exec >> ((at - low) / dma.lds_stride) & 1);
   };
   for (const Pending& p : w.strict->queue) {
     if (!p.vector || p.vector->space != Space::Lds || !p.vector->bytes) continue;

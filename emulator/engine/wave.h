@@ -114,6 +114,7 @@ struct VectorAccess {
   int32_t second = 0;              // distance of the second address
   uint32_t lds_base = 0;           // DMA: where lane 0's bytes go; lane l's follow at l * lds_stride
   uint32_t lds_stride = 0;
+  uint8_t lds_bytes = 4;           // DMA: what a lane writes there (narrow loads are extended to a dword)
   uint32_t alignment = 1;
   uint64_t exec = 0;
   uint64_t valid[4] = {~0ull, ~0ull, ~0ull, ~0ull};  // in range, per dword; the rest reads 0 and writes nothing

@@ -48,10 +48,7 @@ void buffer_load(Wave& w, const Instruction& i) {
   const int bytes = form_bytes(*i.row);
   resolve(w, i, a, 0, bytes);
   set_load(a, Space::Global, bytes, form_convert(*i.row), i.dst.index);
-  if (i.mod.lds) {
-    if (bytes < 4) fault(w, ErrorCode::UnknownInstruction, "an LDS load narrower than a dword is not modelled");
-    set_dma(w, a, bytes, static_cast<uint32_t>(i.mod.offset));
-  }
+  if (i.mod.lds) set_dma(w, a, bytes, static_cast<uint32_t>(i.mod.offset));
   issue_load(w, a);
 }
 void buffer_store(Wave& w, const Instruction& i) {

@@ -82,11 +82,11 @@ void flat_atomic(Wave& w, const Instruction& i) {
   resolve(w, i, a, i.src[0], i.sources > 2 ? &i.src[2] : nullptr);
   by_space(w, a, [&](VectorAccess& part) { memory_atomic(w, i, part, 1); });
 }
-void global_load_lds(Wave& w, const Instruction& i) {
+void load_lds(Wave& w, const Instruction& i) {
   VectorAccess a;
   const int bytes = form_bytes(*i.row);
   resolve(w, i, a, i.src[0], &i.src[1]);
-  set_load(a, Space::Global, bytes, Convert::Plain, 0);
+  set_load(a, a.space, bytes, form_convert(*i.row), 0);
   set_dma(w, a, bytes, static_cast<uint32_t>(i.mod.offset));
   issue_load(w, a);
 }
@@ -101,6 +101,10 @@ constexpr LoadForm kLoads[] = {
     {"load_dword", 4, Convert::Plain}, {"load_dwordx2", 8, Convert::Plain}, {"load_dwordx3", 12, Convert::Plain}, {"load_dwordx4", 16, Convert::Plain},
     {"load_ubyte_d16", 1, Convert::LowU8}, {"load_sbyte_d16", 1, Convert::LowI8}, {"load_short_d16", 2, Convert::Low16},
     {"load_ubyte_d16_hi", 1, Convert::HighU8}, {"load_sbyte_d16_hi", 1, Convert::HighI8}, {"load_short_d16_hi", 2, Convert::High16},
+};
+constexpr LoadForm kLdsLoads[] = {
+    {"ubyte", 1, Convert::U8}, {"sbyte", 1, Convert::I8}, {"ushort", 2, Convert::U16}, {"sshort", 2, Convert::I16},
+    {"dword", 4, Convert::Plain}, {"dwordx3", 12, Convert::Plain}, {"dwordx4", 16, Convert::Plain},
 };
 constexpr LoadForm kStores[] = {
     {"store_byte", 1, Convert::Plain}, {"store_short", 2, Convert::Plain}, {"store_dword", 4, Convert::Plain}, {"store_dwordx2", 8, Convert::Plain},
@@ -119,7 +123,7 @@ constexpr Row row(const char* name, Run run, uint64_t parameter, uint32_t flags)
 }
 
 struct Table {
-  static constexpr size_t kCount = 3 * (std::size(kLoads) + std::size(kStores)) + 2 * kMemoryAtomicCount + 3;
+  static constexpr size_t kCount = 3 * (std::size(kLoads) + std::size(kStores)) + 2 * kMemoryAtomicCount + 2 * std::size(kLdsLoads);
   std::string names[kCount];
   Row rows[kCount];
   size_t count = 0;
@@ -161,12 +165,14 @@ Rows flat_rows() {
         if (segment != kFlat) add_slot(r, Role::Src, Type::None);
       }
     }
-    for (const auto& [name, bytes] : {std::pair{"global_load_lds_dword", 4}, {"global_load_lds_dwordx3", 12}, {"global_load_lds_dwordx4", 16}}) {
-      Row& r = t->add(name, global_load_lds, form(bytes), kGlobal);
-      r.flags |= kReadsM0;
-      add_slot(r, Role::Src, Type::None);
-      add_slot(r, Role::Src, Type::None);
-    }
+    for (const auto& [prefix, segment] : {std::pair{"global_load_lds_", kGlobal}, {"scratch_load_lds_", kScratch}})
+      for (const LoadForm& l : kLdsLoads) {
+        if (segment == kScratch && l.bytes > 4) continue;
+        Row& r = t->add(std::string(prefix) + l.suffix, load_lds, form(l.bytes, l.convert), segment);
+        r.flags |= kReadsM0;
+        add_slot(r, Role::Src, Type::None);
+        add_slot(r, Role::Src, Type::None);
+      }
     return t;
   }();
   return {table->rows, table->count};

@@ -112,8 +112,8 @@ void deliver_lds(Wave& w, const VectorAccess& a, const uint32_t (*data)[64]) {
   for (int l = 0; l < 64; ++l) {
     if (!active(a.exec, l)) continue;
     const uint64_t at = a.lds_base + static_cast<uint64_t>(l) * a.lds_stride;
-    if (!fits(at, a.bytes, size)) continue;
-    for (int k = 0; k < a.bytes / 4; ++k) std::memcpy(lds + at + 4 * k, &data[k][l], 4);
+    if (!fits(at, a.lds_bytes, size)) continue;
+    for (int k = 0; k < a.lds_bytes / 4; ++k) std::memcpy(lds + at + 4 * k, &data[k][l], 4);
   }
 }
 
@@ -133,7 +133,8 @@ void set_dma(Wave& w, VectorAccess& a, int bytes, uint32_t instruction_offset) {
   a.action = Action::Dma;
   a.deliver = deliver_lds;
   a.lds_base = w.s[kM0] + instruction_offset;
-  a.lds_stride = bytes == 4 ? 4 : 16;
+  a.lds_stride = bytes <= 4 ? 4 : 16;
+  a.lds_bytes = static_cast<uint8_t>(bytes < 4 ? 4 : bytes);
 }
 
 void check_lanes(Wave& w, const VectorAccess& a, bool store) {

@@ -120,6 +120,26 @@ def test_global_dma_to_lds():
     assert run(body, lds=1024).read(np.uint8).tolist() == BYTES[8:264].tolist()
 
 
+@pytest.mark.parametrize("form", ["ubyte", "sbyte", "ushort", "sshort", "dword"])
+@pytest.mark.parametrize("family", ["global", "buffer", "scratch"])
+def test_narrow_dma_writes_a_dword_a_lane(family, form):
+    """CDNA3 ISA 10.3: LDS_ADDR = LDSbase + M0 + offset + ThreadID * 4 for all of them; the mnemonic says how a lane's dword is filled."""
+    access = {
+        "global": f"global_load_lds_{form} v3, s[4:5] offset:4",
+        "buffer": DESCRIPTOR.format(records=4096) + f"buffer_load_{form} v3, s[8:11], 0 offen offset:4 lds",
+        "scratch": f"global_load_dword v4, v3, s[4:5] offset:4\ns_waitcnt vmcnt(0)\nscratch_store_dword off, v4, off offset:12\n"
+        f"s_waitcnt vmcnt(0)\nv_mov_b32 v5, 8\nscratch_load_lds_{form} v5, off offset:4",
+    }[family]
+    body = (
+        "v_mul_u32_u24 v3, 6, v0\ns_movk_i32 m0, 0x40\n"
+        + access
+        + "\ns_waitcnt vmcnt(0)\nds_read_b32 v2, v1 offset:68\n"
+    )
+    got = run(body + STORE, lds=324, scratch=64).read(np.uint32)
+    value = NARROW.get(form, lambda p, o: int(BYTES[p : p + 4].view(np.uint32)[0]))
+    assert got.tolist() == [value(6 * n + 4, 0) & 0xFFFFFFFF for n in LANE]
+
+
 @pytest.mark.parametrize("width, st64", [(4, False), (8, False), (4, True), (8, True)])
 def test_two_address_lds(width, st64):
     """Offsets count elements, or 64 of them."""

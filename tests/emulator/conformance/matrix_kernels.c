@@ -3,7 +3,15 @@
 #define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64), visibility("protected"))) void
 #define VECTOR(type, n) type __attribute__((ext_vector_type(n)))
 
+typedef VECTOR(int, 2) i32x2;
+typedef VECTOR(int, 4) i32x4;
 typedef VECTOR(int, 8) i32x8;
+typedef VECTOR(int, 16) i32x16;
+typedef VECTOR(short, 4) i16x4;
+typedef VECTOR(short, 8) i16x8;
+typedef VECTOR(__bf16, 2) bf16x2;
+typedef VECTOR(__bf16, 8) bf16x8;
+typedef VECTOR(__bf16, 16) bf16x16;
 typedef VECTOR(unsigned, 6) u32x6;
 typedef VECTOR(float, 4) f32x4;
 typedef VECTOR(float, 16) f32x16;
@@ -44,16 +52,38 @@ BLOCKS(32x32x4, f32x32, 0, 0)
 BLOCKS(32x32x4, f32x32, 1, 1)
 
 // Sparse A: abid names the set of indices.
-#define SPARSE(shape, accumulator, half, whole, abid)                                                                                     \
-    KERNEL sparse_##shape##_##abid(GLOBAL accumulator* acc, GLOBAL const half* a, GLOBAL const whole* b, GLOBAL const int* index) {       \
-        acc[id()] = __builtin_amdgcn_smfmac_f32_##shape##_f16(a[id()], b[id()], acc[id()], index[id()], 0, abid);                         \
+#define SPARSE(shape, result, format, accumulator, half, whole, abid)                                                                       \
+    KERNEL sparse_##shape##_##format##_##abid(GLOBAL accumulator* acc, GLOBAL const half* a, GLOBAL const whole* b,                         \
+                                              GLOBAL const int* index) {                                                                    \
+        acc[id()] = __builtin_amdgcn_smfmac_##result##_##shape##_##format(a[id()], b[id()], acc[id()], index[id()], 0, abid);               \
     }
-SPARSE(16x16x32, f32x4, f16x4, f16x8, 0)
-SPARSE(16x16x32, f32x4, f16x4, f16x8, 3)
-SPARSE(32x32x16, f32x16, f16x4, f16x8, 2)
-SPARSE(16x16x64, f32x4, f16x8, f16x16, 0)
-SPARSE(16x16x64, f32x4, f16x8, f16x16, 1)
-SPARSE(32x32x32, f32x16, f16x8, f16x16, 1)
+SPARSE(16x16x32, f32, f16, f32x4, f16x4, f16x8, 0)
+SPARSE(16x16x32, f32, f16, f32x4, f16x4, f16x8, 3)
+SPARSE(32x32x16, f32, f16, f32x16, f16x4, f16x8, 2)
+SPARSE(16x16x64, f32, f16, f32x4, f16x8, f16x16, 0)
+SPARSE(16x16x64, f32, f16, f32x4, f16x8, f16x16, 1)
+SPARSE(32x32x32, f32, f16, f32x16, f16x8, f16x16, 1)
+SPARSE(16x16x32, f32, bf16, f32x4, i16x4, i16x8, 1)
+SPARSE(32x32x16, f32, bf16, f32x16, i16x4, i16x8, 3)
+SPARSE(16x16x64, f32, bf16, f32x4, bf16x8, bf16x16, 1)
+SPARSE(32x32x32, f32, bf16, f32x16, bf16x8, bf16x16, 0)
+SPARSE(16x16x64, i32, i8, i32x4, i32x2, i32x4, 1)
+SPARSE(32x32x32, i32, i8, i32x16, i32x2, i32x4, 0)
+SPARSE(16x16x128, i32, i8, i32x4, i32x4, i32x8, 0)
+SPARSE(32x32x64, i32, i8, i32x16, i32x4, i32x8, 0)
+#define SPARSE_8(a, b, abid)                                               \
+    SPARSE(16x16x64, f32, a##_##b, f32x4, i32x2, i32x4, abid)              \
+    SPARSE(32x32x32, f32, a##_##b, f32x16, i32x2, i32x4, abid)             \
+    SPARSE(16x16x128, f32, a##_##b, f32x4, i32x4, i32x8, 0)                \
+    SPARSE(32x32x64, f32, a##_##b, f32x16, i32x4, i32x8, 0)
+SPARSE_8(fp8, fp8, 1)
+SPARSE_8(fp8, bf8, 0)
+SPARSE_8(bf8, fp8, 1)
+SPARSE_8(bf8, bf8, 0)
+
+KERNEL dot2_bf16(GLOBAL float* acc, GLOBAL const bf16x2* in) {
+    acc[id()] = __builtin_amdgcn_fdot2_f32_bf16(in[id()], in[64 + id()], acc[id()], 0);
+}
 
 #define SIX(format)                                                                                                        \
     KERNEL narrow_##format(GLOBAL u32x6* out, GLOBAL const f32x16* in, float scale) {                                      \

@@ -79,28 +79,45 @@ def test_blocks_and_their_broadcast(device, matrix, m, depth, cbsz, abid):
     assert (accumulators(got, m, blocks) == want).all()
 
 
-@pytest.mark.parametrize(
-    "m, depth, abid", [tuple(map(int, x)) for x in re.findall(r"^SPARSE\((\d+)x\d+x(\d+), .*, (\d)\)", SOURCE, re.M)]
-)
-def test_sparse(device, matrix, m, depth, abid):
-    shape = shape_of(f"v_smfmac_f32_{m}x{m}x{depth}_f16")
+ELEMENTS = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "fp8": FORMATS[0][0], "bf8": FORMATS[1][0]}
+SPARSE_KERNELS = re.findall(r"^SPARSE\((\d+)x\d+x(\d+), \w+, (\w+), .*, (\d)\)", SOURCE, re.M)
+for formats in ("fp8_fp8", "fp8_bf8", "bf8_fp8", "bf8_bf8"):
+    SPARSE_KERNELS += [("16", "128", formats, "0"), ("32", "64", formats, "0")]
+    SPARSE_KERNELS += [(m, k, formats, str(int(formats.endswith("fp8")))) for m, k in (("16", "64"), ("32", "32"))]
+
+
+@pytest.mark.parametrize("m, depth, formats, abid", SPARSE_KERNELS)
+def test_sparse(device, matrix, m, depth, formats, abid):
+    m, depth, abid = int(m), int(depth), int(abid)
+    result = np.int32 if formats == "i8" else np.float32
+    shape = shape_of(f"v_smfmac_{'i32' if formats == 'i8' else 'f32'}_{m}x{m}x{depth}_{formats}")
+    kinds = [np.dtype(ELEMENTS[x]) for x in (shape.a, shape.b)]
+    width = 8 * kinds[0].itemsize
+    codes = [lambda x, n=n: x.astype(kinds[n]).view(f"u{kinds[n].itemsize}").astype(np.uint64) for n in range(2)]
     rng = np.random.default_rng(depth + abid)
-    kept = rng.integers(-3, 4, (m, depth // 2)).astype(np.float16)
+    kept = rng.integers(-3, 4, (m, depth // 2)).astype(np.float64)
     pairs = np.array([(i, j) for i in range(4) for j in range(i + 1, 4)])
     positions = pairs[rng.integers(0, 6, (m, depth // 4))]
     dense = np.zeros((m, depth // 4, 4))
-    np.put_along_axis(dense, positions, kept.astype(np.float64).reshape(m, -1, 2), 2)
-    b = rng.integers(-3, 4, (1, m, depth)).astype(np.float16)
-    c = rng.integers(-9, 10, (1, m, m)).astype(np.float32)
-    rows, index = sparse_rows(shape, kept.view(np.uint16).astype(np.uint64), positions.reshape(m, -1), 16)
+    np.put_along_axis(dense, positions, kept.reshape(m, -1, 2), 2)
+    b = rng.integers(-3, 4, (1, m, depth)).astype(np.float64)
+    c = rng.integers(-9, 10, (1, m, m)).astype(result)
+    rows, index = sparse_rows(shape, codes[0](kept), positions.reshape(m, -1), width)
     set_bits = 2 * (shape.per_lane // 2)
     noise = rng.integers(0, 1 << 32, 64, dtype=np.uint64) & ~np.uint64(((1 << set_bits) - 1) << set_bits * abid)
     index = (index << np.uint64(set_bits * abid) | noise).astype(np.uint32)
-    b_rows = operand_rows(shape, b.view(np.uint16).astype(np.uint64), 16)
+    b_rows = operand_rows(shape, codes[1](b), width)
     acc = by_lane(accumulator_rows(m, 1, c.view(np.uint32)), m * m // 64)
     arrays = (acc, by_lane(rows, len(rows)), by_lane(b_rows, len(b_rows)), index)
-    got = run(device, matrix, f"sparse_{m}x{m}x{depth}_{abid}", *WAVE, *arrays)[0]
-    assert (accumulators(got, m, 1)[0] == c[0] + dense.reshape(m, depth) @ b[0].astype(np.float64).T).all()
+    got = run(device, matrix, f"sparse_{m}x{m}x{depth}_{formats}_{abid}", *WAVE, *arrays)[0]
+    assert (accumulators(got, m, 1).view(result)[0] == c[0] + dense.reshape(m, depth) @ b[0].T).all()
+
+
+def test_dot_of_bf16_pairs(device, matrix):
+    a, b = np.random.default_rng(9).integers(-8, 9, (2, 64, 2)).astype(ml_dtypes.bfloat16)
+    c = np.arange(64, dtype=np.float32)
+    got = run(device, matrix, "dot2_bf16", *WAVE, c, np.concatenate([a, b]).view(np.uint32))[0]
+    assert (got == c + (a.astype(np.float32) * b.astype(np.float32)).sum(1)).all()
 
 
 def six_bits(words):
