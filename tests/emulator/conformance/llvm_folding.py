@@ -20,7 +20,7 @@ def to_i64(kind):
 
 ATTRIBUTES = "".join(
     f'attributes #{n} = {{ "amdgpu-flat-work-group-size"="64,64" "target-cpu"="gfx950" {denormals} }}\n'
-    for n, denormals in enumerate(["", '"denormal-fp-math-f32"="preserve-sign,preserve-sign"'])
+    for n, denormals in enumerate(["", '"denormal-fp-math"="preserve-sign,preserve-sign"'])
 )
 
 

@@ -80,7 +80,7 @@ class Operation:
     result: str
     body: str  # from %a, %b, %c to %r
     tolerance: float = 0
-    flush: bool = False  # f32 denormals become zero
+    flush: bool = False  # denormals become zero
     ways: str = "vs"  # v: an element a lane, s: an element a wave, in scalar registers
 
     def rows(self, count=200):
@@ -220,8 +220,9 @@ def operations():
 
 
 # What LLVM folds with MODE's denormals in mind; its other folds (floor, min, fma, ldexp, conversions) keep them.
-FLUSHED = {"canonicalize.f32", "fcmp olt float", "fcmp oeq float", "fcmp une float"}
-FLUSHED |= {f"{op} float" for op in ("fadd", "fsub", "fmul", "fdiv")}
+KINDS = ("float", "half", "double", "<2 x half>", "<2 x float>")
+FLUSHED = {f"canonicalize.{overload(k)}" for k in KINDS}
+FLUSHED |= {f"{op} {k}" for op in ("fadd", "fsub", "fmul", "fdiv", "fcmp olt", "fcmp oeq", "fcmp une") for k in KINDS}
 
 
 def is_nan(kind, values):
