@@ -130,16 +130,25 @@ std::vector<std::byte> pack_arguments(const Function& function, void** kernel_pa
   return kernarg;
 }
 
-void launch(const char* name, const std::shared_ptr<Function>& function, const Geometry& geometry, hipStream_t handle, void** kernel_params, void** extra, bool per_thread) {
-  auto stream = resolve_stream(handle, per_thread);
+namespace {
+uint32_t clamped(size_t lds) { return static_cast<uint32_t>(std::min<size_t>(lds, UINT32_MAX)); }
+
+// What a launch refuses it refuses here, before anything is queued. Null where launches do nothing (GFX950_EMU_NULL).
+std::shared_ptr<KernelWork> kernel_work(const Stream& stream, const std::shared_ptr<Function>& function, const Geometry& geometry, void** kernel_params, void** extra) {
   check_geometry(*function, geometry);
-  if (function->device != stream->device)
-    throw Failure(hipErrorInvalidDevice, text("kernel ", function->kernel->name, " was loaded on device ", function->device, ", the stream belongs to device ", stream->device));
+  if (function->device != stream.device)
+    throw Failure(hipErrorInvalidDevice, text("kernel ", function->kernel->name, " was loaded on device ", function->device, ", the stream belongs to device ", stream.device));
   if (environment().null_launch && !any_capture()) {
     check_arguments(*function, kernel_params, extra);
-    return;
+    return nullptr;
   }
-  issue(*stream, std::make_shared<KernelWork>(Launch{function, geometry, pack_arguments(*function, kernel_params, extra), launch_settings()}), name);
+  return std::make_shared<KernelWork>(Launch{function, geometry, pack_arguments(*function, kernel_params, extra), launch_settings()});
+}
+}  // namespace
+
+void launch(const char* name, const std::shared_ptr<Function>& function, const Geometry& geometry, hipStream_t handle, void** kernel_params, void** extra, bool per_thread) {
+  auto stream = resolve_stream(handle, per_thread);
+  if (auto work = kernel_work(*stream, function, geometry, kernel_params, extra)) issue(*stream, std::move(work), name);
 }
 
 KernelWork::KernelWork(Launch given) : launch(std::move(given)) {
@@ -216,7 +225,7 @@ HIP_EXPORT hipError_t hipLaunchKernelExC(const hipLaunchConfig_t* config, const 
   return call("hipLaunchKernelExC", [&] {
     const hipLaunchConfig_t& c = *need(config, "the configuration");
     check_launch_attributes(c.attrs, c.numAttrs, "hipLaunchKernelExC");
-    launch("hipLaunchKernelExC", resolve_function(function), {c.gridDim, c.blockDim, static_cast<uint32_t>(std::min<size_t>(c.dynamicSmemBytes, UINT32_MAX))}, c.stream, arguments, nullptr);
+    launch("hipLaunchKernelExC", resolve_function(function), {c.gridDim, c.blockDim, clamped(c.dynamicSmemBytes)}, c.stream, arguments, nullptr);
     return hipSuccess;
   }, arg("function", function));
 }
@@ -224,7 +233,7 @@ HIP_EXPORT hipError_t hipLaunchKernelExC(const hipLaunchConfig_t* config, const 
 #define LAUNCH_BY_ADDRESS(NAME, PER_THREAD)                                                                                                \
   HIP_EXPORT hipError_t NAME(const void* function, dim3 grid, dim3 block, void** arguments, size_t lds, hipStream_t stream) {              \
     return call(#NAME, [&] {                                                                                                               \
-      launch(#NAME, resolve_function(function), {grid, block, static_cast<uint32_t>(std::min<size_t>(lds, UINT32_MAX))}, stream, arguments, nullptr, PER_THREAD); \
+      launch(#NAME, resolve_function(function), {grid, block, clamped(lds)}, stream, arguments, nullptr, PER_THREAD);                      \
       return hipSuccess;                                                                                                                   \
     }, arg("function", function), arg("grid", grid), arg("block", block), arg("lds", lds), arg("stream", stream));                        \
   }
@@ -233,17 +242,15 @@ LAUNCH_BY_ADDRESS(hipLaunchKernel_spt, true)
 #undef LAUNCH_BY_ADDRESS
 
 namespace {
-uint32_t clamped(size_t lds) { return static_cast<uint32_t>(std::min<size_t>(lds, UINT32_MAX)); }
-
-// Events around a launch. Both are looked up before anything is queued.
+// Events around a launch. Everything is looked up and checked before anything is queued.
 void launch_between(const char* name, const std::shared_ptr<Function>& function, const Geometry& geometry, hipStream_t stream, void** kernel_params, void** extra,
                     hipEvent_t start, hipEvent_t stop) {
   const auto first = start ? events().need(start) : nullptr, last = stop ? events().need(stop) : nullptr;
-  check_geometry(*function, geometry);
-  pack_arguments(*function, kernel_params, extra);
-  if (first) record_event(resolve_stream(stream), first, start, name, false);
-  launch(name, function, geometry, stream, kernel_params, extra);
-  if (last) record_event(resolve_stream(stream), last, stop, name, false);
+  auto resolved = resolve_stream(stream);
+  auto work = kernel_work(*resolved, function, geometry, kernel_params, extra);
+  if (first) record_event(resolved, first, start, name, false);
+  if (work) issue(*resolved, std::move(work), name);
+  if (last) record_event(resolved, last, stop, name, false);
 }
 }  // namespace
 

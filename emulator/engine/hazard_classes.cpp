@@ -54,9 +54,7 @@ uint32_t memory_flags(const Instruction& i) {
 
 uint32_t vector_flags(const Instruction& i, std::string_view name) {
   uint32_t flags = kHazardValu | kHazardProducer;
-  RegisterSet others;
-  for (int r : {kM0 + 0, kSccBit + 0, kExec + 0, kExec + 1}) others.add_scalar(r, 1);
-  if ((i.writes.scalar[0] & ~others.scalar[0]) | (i.writes.scalar[1] & ~others.scalar[1])) flags |= kHazardWritesScalar;
+  if (i.writes.scalar[0] | (i.writes.scalar[1] & ~kNotSgprs)) flags |= kHazardWritesScalar;
   if (i.writes.scalar[kExec / 64] >> (kExec % 64) & 3) flags |= kHazardWritesExec;
   if (is_trans(name)) flags |= kHazardTrans;
   if (name.starts_with("v_dot")) flags |= kHazardDot;

@@ -32,10 +32,8 @@ bool common_vectors(const RegisterSet& a, const RegisterSet& b) {
   return any != 0;
 }
 
-// SGPRs and VCC; EXEC, M0 and SCC have rules of their own or none.
-constexpr uint64_t kOthers = uint64_t{1} << (kM0 % 64) | uint64_t{1} << (kSccBit % 64) | uint64_t{3} << (kExec % 64);
 bool common_scalars(const RegisterSet& a, const RegisterSet& b) {
-  return (a.scalar[0] & b.scalar[0]) != 0 || (a.scalar[1] & b.scalar[1] & ~kOthers) != 0;
+  return (a.scalar[0] & b.scalar[0]) != 0 || (a.scalar[1] & b.scalar[1] & ~kNotSgprs) != 0;
 }
 
 bool overlap(const Operand& a, const Operand& b) {
@@ -44,7 +42,7 @@ bool overlap(const Operand& a, const Operand& b) {
 
 const Operand& accumulator(const Instruction& i) { return i.src[i.row->slots[0].role == Role::DstSrc ? i.sources - 1 : 2]; }
 
-// Until a vector or memory instruction may read what a matrix instruction writes; the same until a vector instruction may write there.
+// Until a vector or memory instruction, or a matrix instruction as its operand, may read what a matrix instruction writes.
 uint64_t until_read(const HazardClass& m, bool memory) {
   if (m.flags & kHazardDouble) return m.passes == 4 ? (memory ? 9 : 6) : (memory ? 18 : 19);
   return m.flags & kHazardXdl ? m.passes + (m.passes == 2 ? 3 : 4) : m.passes + 2;
@@ -55,11 +53,6 @@ uint64_t until_written(const HazardClass& m) {
 }
 // Until a vector instruction may overwrite the addend.
 uint64_t until_addend_free(const HazardClass& m) { return m.flags & kHazardXdl ? m.passes - 1 : 0; }
-// Until the next matrix instruction may read the result as an operand.
-uint64_t until_operand(const HazardClass& m) {
-  if (m.flags & kHazardDouble) return m.passes == 4 ? 6 : 19;
-  return until_read(m, false);
-}
 // Until the next matrix instruction may read it as its addend. The same registers are forwarded; others that overlap are not.
 uint64_t until_addend(const Instruction& first, const HazardClass& m, const Instruction& next, const HazardClass& n) {
   const Operand& c = accumulator(next);
@@ -103,7 +96,7 @@ void HazardTrace::check_matrix(Wave& w, const Instruction& i, const HazardClass&
     each_matrix([&](const Step& m, uint64_t since) {
       if (!overlap(m.inst->dst, o)) return true;
       const bool addend = matrix && &o == &accumulator(i);
-      const uint64_t need = !matrix ? until_read(m.what, memory) : addend ? until_addend(*m.inst, m.what, i, c) : until_operand(m.what);
+      const uint64_t need = addend ? until_addend(*m.inst, m.what, i, c) : until_read(m.what, memory);
       judge(m, since, need, "reads a matrix instruction's result", o);
       return false;
     });
@@ -147,7 +140,7 @@ void HazardTrace::check_recent(Wave& w, const Instruction& i, const HazardClass&
         RegisterSet written = first.writes;
         for (int k = 0; k < 8; ++k) written.vector[k] &= ~later.vector[k];
         for (int k = 0; k < 2; ++k) written.scalar[k] &= ~later.scalar[k];
-        written.scalar[1] &= ~kOthers;
+        written.scalar[1] &= ~kNotSgprs;
         which = first_register(written, *mine);
         if (which.empty()) return;
         which = " " + which;

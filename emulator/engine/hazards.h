@@ -12,6 +12,9 @@ namespace gfx950 {
 struct Launch;
 struct Wave;
 
+// M0, SCC and EXEC in the second word of a register set: they have rules of their own or none, unlike SGPRs and VCC.
+constexpr uint64_t kNotSgprs = uint64_t{1} << (kM0 % 64) | uint64_t{1} << (kSccBit % 64) | uint64_t{3} << (kExec % 64);
+
 // What an instruction is to the rules; found once for each instruction of a launch (engine/hazard_classes.cpp).
 struct HazardClass {
   uint32_t flags = 0;  // 0: not looked at yet

@@ -35,8 +35,8 @@ std::string of_allocation(const Allocation& a) {
 }
 
 // Bits [begin, end) of a bitmap, to `on`. Other threads may change neighbouring bits, so partial bytes are changed atomically.
-void set_bits(uint8_t* bits, size_t begin, size_t end, bool on = true) {
-  auto or_byte = [&](size_t index, uint8_t mask) {
+void set_bits(uint8_t* bits, size_t begin, size_t end, bool on) {
+  auto change = [&](size_t index, uint8_t mask) {
     uint8_t* byte = bits + index;
     if (!on) __atomic_fetch_and(byte, static_cast<uint8_t>(~mask), __ATOMIC_RELAXED);
     else if ((__atomic_load_n(byte, __ATOMIC_RELAXED) & mask) != mask) __atomic_fetch_or(byte, mask, __ATOMIC_RELAXED);
@@ -44,12 +44,12 @@ void set_bits(uint8_t* bits, size_t begin, size_t end, bool on = true) {
   const size_t first = begin / 8, last = end / 8;
   const uint8_t head = static_cast<uint8_t>(0xff << (begin % 8)), tail = static_cast<uint8_t>((1u << (end % 8)) - 1);
   if (first == last) {
-    if (head & tail) or_byte(first, head & tail);
+    if (head & tail) change(first, head & tail);
     return;
   }
-  or_byte(first, head);
+  change(first, head);
   if (last > first + 1) std::memset(bits + first + 1, on ? 0xff : 0, last - first - 1);
-  if (tail) or_byte(last, tail);
+  if (tail) change(last, tail);
 }
 
 bool bit(const uint8_t* bits, size_t index) { return __atomic_load_n(bits + index / 8, __ATOMIC_RELAXED) >> (index % 8) & 1; }
@@ -286,18 +286,11 @@ size_t Memory::live_bytes(int device) const {
   return total;
 }
 
-void Memory::mark_written(const void* pointer, size_t size) {
+void Memory::mark(const void* pointer, size_t size, bool written) {
   if (!tracking_.load(std::memory_order_relaxed) || size == 0) return;
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const Arena* arena = arena_of(address);
-  if (!arena || address + size > arena->end) return;
-  set_bits(arena->shadow, address - arena->base, address - arena->base + size);
-}
-
-void Memory::mark_unwritten(const void* pointer, size_t size) {
-  const auto address = reinterpret_cast<uintptr_t>(pointer);
-  const Arena* arena = arena_of(address);
-  if (arena && size <= arena->end - address) set_bits(arena->shadow, address - arena->base, address - arena->base + size, false);
+  if (arena && size <= arena->end - address) set_bits(arena->shadow, address - arena->base, address - arena->base + size, written);
 }
 
 void Memory::copy_written(const void* dst, const void* src, size_t size) {
@@ -311,8 +304,7 @@ void Memory::copy_written(const void* dst, const void* src, size_t size) {
     const bool written = bit(arena->shadow, offset + i);
     size_t run = i + 1;
     while (run < size && bit(arena->shadow, offset + run) == written) ++run;
-    if (written) mark_written(static_cast<const char*>(dst) + i, run - i);
-    else mark_unwritten(static_cast<const char*>(dst) + i, run - i);
+    mark(static_cast<const char*>(dst) + i, run - i, written);
     i = run;
   }
 }

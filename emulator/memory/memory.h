@@ -72,8 +72,7 @@ class Memory {
   // Written-bytes shadow (one bit a byte, always, unless set_tracking(false)).
   void set_tracking(bool on) { tracking_ = on; }
   bool tracking() const { return tracking_; }
-  void mark_written(const void* pointer, size_t size);
-  void mark_unwritten(const void* pointer, size_t size);
+  void mark_written(const void* pointer, size_t size) { mark(pointer, size, true); }
   // Copies carry the unwritten state along: dst's bytes become written exactly where src's were.
   void copy_written(const void* dst, const void* src, size_t size);
   // True when all bytes are written; else `first_bad` (if given) is the offset of the first that is not.
@@ -95,6 +94,7 @@ class Memory {
   struct Freed {
     Allocation was;
   };
+  void mark(const void* pointer, size_t size, bool written);
   bool reserve_arena(size_t size, std::string& error);
   const Arena* arena_of(uintptr_t address) const;
   void publish();
