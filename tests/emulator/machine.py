@@ -102,7 +102,7 @@ def _assembly(sources):
     return "\n".join(text)
 
 
-def _tool(name):
+def tool(name):
     for candidate in (name + "-22", name):
         for folder in os.environ.get("PATH", "").split(os.pathsep) + ["/usr/lib/llvm-22/bin"]:
             if (Path(folder) / candidate).exists():
@@ -116,7 +116,7 @@ def assemble(*sources):
         source, unit, linked = (Path(folder) / n for n in ("kernel.s", "kernel.o", "kernel.hsaco"))
         source.write_text(_assembly(sources))
         command = [
-            _tool("llvm-mc"),
+            tool("llvm-mc"),
             "-triple=amdgcn-amd-amdhsa",
             "-mcpu=gfx950",
             "-filetype=obj",
@@ -127,7 +127,7 @@ def assemble(*sources):
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise ValueError(done.stderr)
-        subprocess.run([_tool("ld.lld"), "-shared", str(unit), "-o", str(linked)], check=True, capture_output=True)
+        subprocess.run([tool("ld.lld"), "-shared", str(unit), "-o", str(linked)], check=True, capture_output=True)
         return linked.read_bytes()
 
 

@@ -32,19 +32,17 @@ def data(words=4096):
     return Buffer.of(np.arange(words, dtype=np.uint32))
 
 
-def both(name, faulty, mended, *needles, block=(64, 1, 1), **source):
-    """The faulty body is caught under every seed with all needles in its text; the mended one passes."""
-    result = Buffer(64 << 10)
-    for text in outcome(Source(name, faulty, **source), data(), result, block=block):
+def pair(faulty, mended, *needles, block=(64, 1, 1), **source):
+    """Bodies behind LOAD_ARGUMENTS: the faulty one is caught under every seed with all needles in its text, the mended one passes."""
+
+    def says(body):
+        return outcome(Source("planted", LOAD_ARGUMENTS + body, **source), data(), Buffer(64 << 10), block=block)
+
+    for text in says(faulty):
         assert text, "the planted fault was not reported"
         for needle in needles:
             assert needle in text, text
-    assert outcome(Source(name, mended, **source), data(), result, block=block) == [""] * len(SEEDS)
-
-
-def pair(faulty, mended, *needles, **options):
-    """`both` for bodies behind LOAD_ARGUMENTS."""
-    both("planted", LOAD_ARGUMENTS + faulty, LOAD_ARGUMENTS + mended, *needles, **options)
+    assert says(mended) == [""] * len(SEEDS)
 
 
 def passes(body, block=(64, 1, 1), **source):

@@ -169,7 +169,7 @@ def llvm_counts():
         lines = [*defined, first[1], second[1], "S_ENDPGM 0"]
         text += f"---\nname: k{n}\nbody: |\n  bb.0:\n" + "".join(f"    {line}\n" for line in lines) + "...\n"
     command = [
-        machine._tool("llc"),
+        machine.tool("llc"),
         "-mtriple=amdgcn-amd-amdhsa",
         "-mcpu=gfx950",
         "-run-pass=post-RA-hazard-rec",
@@ -284,7 +284,7 @@ def test_what_the_compiler_cannot_see(tmp_path, nops, good):
     """clang keeps no distance from a matrix instruction inside inline assembly, and from a load there no wait."""
     target = tmp_path / "inline.hsaco"
     command = [
-        machine._tool("clang"),
+        machine.tool("clang"),
         "-x",
         "c",
         "-",

@@ -8,32 +8,13 @@ import pytest
 
 from . import machine
 from .machine import LOAD_ARGUMENTS, Buffer, LaunchError, Source
-from .planted import DESCRIPTOR, SEEDS, both, data, outcome
-
-WAITED = {
-    "global load": ("global_load_dword v2, v1, s[4:5]", "s_waitcnt vmcnt(0)", "v2"),
-    "buffer load": (DESCRIPTOR + "buffer_load_dword v2, v1, s[8:11], 0 offen", "s_waitcnt vmcnt(0)", "v2"),
-    "scalar load": ("s_load_dword s12, s[4:5], 0x8\n", "s_waitcnt lgkmcnt(0)", "s12"),
-    "LDS load": ("ds_write_b32 v1, v0\nds_read_b32 v2, v1", "s_waitcnt lgkmcnt(0)", "v2"),
-    "permute": ("ds_bpermute_b32 v2, v1, v0", "s_waitcnt lgkmcnt(0)", "v2"),
-    "returning atomic": ("v_mov_b32 v2, 1\nglobal_atomic_add v2, v1, v2, s[4:5] sc0", "s_waitcnt vmcnt(0)", "v2"),
-}
-
-
-@pytest.mark.parametrize("kind", WAITED)
-def test_missing_wait(kind):
-    load, wait, register = WAITED[kind]
-    use = f"v_mov_b32 v3, {register}\n"
-    tail = "global_store_dword v1, v3, s[6:7]\n"
-    issued = load.strip().splitlines()[-1].split()[0]
-    both("wait", LOAD_ARGUMENTS + load + "\n" + use + tail, LOAD_ARGUMENTS + load + "\n" + wait + "\n" + use + tail,
-         "missing wait", f"reads {register}", "v_mov_b32_e32 v3", issued, lds=256)  # fmt: skip
+from .planted import DESCRIPTOR, SEEDS, data, outcome, pair
 
 
 def test_overwriting_a_register_in_flight():
     load = "global_load_dword v2, v1, s[4:5]\n"
     tail = "s_waitcnt vmcnt(0)\nglobal_store_dword v1, v2, s[6:7]\n"
-    both("waw", LOAD_ARGUMENTS + load + "v_mov_b32 v2, 0\n" + tail, LOAD_ARGUMENTS + load + "s_waitcnt vmcnt(0)\nv_mov_b32 v2, 0\n" + tail,
+    pair(load + "v_mov_b32 v2, 0\n" + tail, load + "s_waitcnt vmcnt(0)\nv_mov_b32 v2, 0\n" + tail,
          "missing wait", "overwrites v2", "global_load_dword")  # fmt: skip
 
 
@@ -41,7 +22,7 @@ def test_vmcnt_counts_in_order():
     """vmcnt(1) with two loads outstanding gives the first, not the second."""
     loads = "global_load_dword v2, v1, s[4:5]\nglobal_load_dword v3, v1, s[4:5] offset:256\ns_waitcnt vmcnt(1)\n"
     tail = "s_waitcnt vmcnt(0)\nglobal_store_dword v1, v4, s[6:7]\n"
-    both("order", LOAD_ARGUMENTS + loads + "v_mov_b32 v4, v3\n" + tail, LOAD_ARGUMENTS + loads + "v_mov_b32 v4, v2\n" + tail,
+    pair(loads + "v_mov_b32 v4, v3\n" + tail, loads + "v_mov_b32 v4, v2\n" + tail,
          "missing wait", "reads v3", "offset:256")  # fmt: skip
 
 
@@ -49,7 +30,7 @@ def test_scalar_loads_return_in_any_order():
     """lgkmcnt(1) says nothing about either of two scalar loads."""
     loads = "s_load_dword s12, s[4:5], 0x0\ns_load_dword s13, s[4:5], 0x4\n"
     use = "v_mov_b32 v3, s12\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v3, s[6:7]\n"
-    both("smem", LOAD_ARGUMENTS + loads + "s_waitcnt lgkmcnt(1)\n" + use, LOAD_ARGUMENTS + loads + "s_waitcnt lgkmcnt(0)\n" + use,
+    pair(loads + "s_waitcnt lgkmcnt(1)\n" + use, loads + "s_waitcnt lgkmcnt(0)\n" + use,
          "missing wait", "reads s12", "s_load_dword")  # fmt: skip
 
 
@@ -57,7 +38,7 @@ def test_scalar_load_makes_lds_counts_unsure():
     """One LDS read and one scalar load: lgkmcnt(1) may be the scalar load's."""
     body = "ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\nds_read_b32 v2, v1\ns_load_dword s12, s[4:5], 0x0\n"
     use = "v_mov_b32 v3, v2\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v3, s[6:7]\n"
-    both("mixed", LOAD_ARGUMENTS + body + "s_waitcnt lgkmcnt(1)\n" + use, LOAD_ARGUMENTS + body + "s_waitcnt lgkmcnt(0)\n" + use,
+    pair(body + "s_waitcnt lgkmcnt(1)\n" + use, body + "s_waitcnt lgkmcnt(0)\n" + use,
          "missing wait", "reads v2", "ds_read_b32", lds=256)  # fmt: skip
 
 
@@ -93,15 +74,15 @@ global_store_dword v1, v3, s[6:7]
 
 
 def test_lds_race_without_a_barrier():
-    both("race", LOAD_ARGUMENTS + EXCHANGE.format(before="s_waitcnt lgkmcnt(0)", barrier=""),
-         LOAD_ARGUMENTS + EXCHANGE.format(before="s_waitcnt lgkmcnt(0)", barrier="s_barrier"),
+    pair(EXCHANGE.format(before="s_waitcnt lgkmcnt(0)", barrier=""),
+         EXCHANGE.format(before="s_waitcnt lgkmcnt(0)", barrier="s_barrier"),
          "LDS race", "ds_read_b32", "ds_write_b32", block=(128, 1, 1), lds=512)  # fmt: skip
 
 
 def test_lds_write_not_waited_for_before_the_barrier():
     """A barrier orders only what the wave has waited for."""
-    both("unwaited", LOAD_ARGUMENTS + EXCHANGE.format(before="", barrier="s_barrier"),
-         LOAD_ARGUMENTS + EXCHANGE.format(before="s_waitcnt lgkmcnt(0)", barrier="s_barrier"),
+    pair(EXCHANGE.format(before="", barrier="s_barrier"),
+         EXCHANGE.format(before="s_waitcnt lgkmcnt(0)", barrier="s_barrier"),
          "LDS race", "ds_write_b32", block=(128, 1, 1), lds=512)  # fmt: skip
 
 
@@ -119,13 +100,13 @@ ds_write_b32 v1, v1
 s_waitcnt lgkmcnt(0)
 global_store_dword v1, v3, s[6:7]
 """
-    both("overtaken", LOAD_ARGUMENTS + body.format(wait=""), LOAD_ARGUMENTS + body.format(wait="s_waitcnt lgkmcnt(0)"),
+    pair(body.format(wait=""), body.format(wait="s_waitcnt lgkmcnt(0)"),
          "LDS race", "ds_write_b32 v1, v1", "ds_read_b32", block=(128, 1, 1), lds=512)  # fmt: skip
 
 
 def test_two_waves_write_different_values_to_a_byte():
     body = "v_mov_b32 v2, 0\nv_mov_b32 v3, {value}\nds_write_b32 v2, v3\ns_waitcnt lgkmcnt(0)\n"
-    both("writers", LOAD_ARGUMENTS + body.format(value="v0"), LOAD_ARGUMENTS + body.format(value="77"),
+    pair(body.format(value="v0"), body.format(value="77"),
          "LDS race", "ds_write_b32", block=(128, 1, 1), lds=512)  # fmt: skip
 
 
@@ -135,8 +116,8 @@ def test_lds_atomics_race_with_plain_accesses_only():
     body += (
         "s_waitcnt lgkmcnt(0)\n{barrier}\nds_read_b32 v4, v2\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v4, s[6:7]\n"
     )
-    faulty, mended = (LOAD_ARGUMENTS + body.format(barrier=barrier) for barrier in ("", "s_barrier"))
-    both("histogram", faulty, mended, "LDS race", "ds_add_u32", block=(128, 1, 1), lds=64)
+    faulty, mended = (body.format(barrier=barrier) for barrier in ("", "s_barrier"))
+    pair(faulty, mended, "LDS race", "ds_add_u32", block=(128, 1, 1), lds=64)
 
 
 DMA = (
@@ -154,7 +135,7 @@ global_store_dword v1, v3, s[6:7]
 
 
 def test_dma_not_waited_for():
-    both("dma", LOAD_ARGUMENTS + DMA.format(wait=""), LOAD_ARGUMENTS + DMA.format(wait="s_waitcnt vmcnt(0)"),
+    pair(DMA.format(wait=""), DMA.format(wait="s_waitcnt vmcnt(0)"),
          "missing wait", "ds_read_b32", "buffer_load_dword", lds=256)  # fmt: skip
 
 
@@ -173,7 +154,7 @@ s_waitcnt vmcnt(0) lgkmcnt(0)
 global_store_dword v1, v3, s[6:7]
 """
     )
-    both("dmarace", LOAD_ARGUMENTS + body.format(wait=""), LOAD_ARGUMENTS + body.format(wait="s_waitcnt vmcnt(0)"),
+    pair(body.format(wait=""), body.format(wait="s_waitcnt vmcnt(0)"),
          "LDS race", "ds_read_b32", "buffer_load_dword", block=(128, 1, 1), lds=512)  # fmt: skip
 
 
@@ -191,7 +172,7 @@ s_waitcnt vmcnt(0) lgkmcnt(0)
 global_store_dword v1, v3, s[6:7]
 """
     )
-    both("dmawar", LOAD_ARGUMENTS + body.format(wait=""), LOAD_ARGUMENTS + body.format(wait="s_waitcnt lgkmcnt(0)"),
+    pair(body.format(wait=""), body.format(wait="s_waitcnt lgkmcnt(0)"),
          "missing wait", "overwrites LDS", "buffer_load_dword", "ds_read_b32", lds=256)  # fmt: skip
 
 
@@ -199,19 +180,19 @@ def test_lds_nobody_wrote():
     body = (
         "{write}\ns_waitcnt lgkmcnt(0)\nds_read_b32 v3, v1\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v3, s[6:7]\n"
     )
-    both("unwritten", LOAD_ARGUMENTS + body.format(write=""), LOAD_ARGUMENTS + body.format(write="ds_write_b32 v1, v0"),
+    pair(body.format(write=""), body.format(write="ds_write_b32 v1, v0"),
          "unwritten LDS", "ds_read_b32", lds=256)  # fmt: skip
 
 
 def test_lds_out_of_bounds():
     body = "ds_write_b32 v1, v0 offset:{offset}\ns_waitcnt lgkmcnt(0)\n"
-    both("outside", LOAD_ARGUMENTS + body.format(offset=4), LOAD_ARGUMENTS + body.format(offset=0),
+    pair(body.format(offset=4), body.format(offset=0),
          "bad LDS address", "lane 63", "4 bytes at 0x100", lds=256)  # fmt: skip
 
 
 def test_misaligned_transposing_read():
     body = "v_lshlrev_b32 v2, 3, v0\nv_mov_b32 v3, 0\nds_write_b32 v2, v3\nds_write_b32 v2, v3 offset:4\nds_write_b32 v2, v3 offset:8\ns_waitcnt lgkmcnt(0)\n{shift}ds_read_b64_tr_b8 v[4:5], v2\ns_waitcnt lgkmcnt(0)\n"
-    both("align", LOAD_ARGUMENTS + body.format(shift="v_add_u32 v2, 4, v2\n"), LOAD_ARGUMENTS + body.format(shift=""),
+    pair(body.format(shift="v_add_u32 v2, 4, v2\n"), body.format(shift=""),
          "misaligned", "multiple of 8", "ds_read_b64_tr_b8", lds=1024)  # fmt: skip
 
 

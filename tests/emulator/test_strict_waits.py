@@ -43,10 +43,12 @@ for form, register in {
     )
 LOADS["scalar buffer"] = (DESCRIPTOR + "s_buffer_load_dwordx4 s[12:15], s[8:11], 0", "s14", "lgkmcnt(0)")
 LOADS["permute"] = ("ds_permute_b32 v2, v1, v0", "v2", "lgkmcnt(0)")
+LOADS["backward permute"] = ("ds_bpermute_b32 v2, v1, v0", "v2", "lgkmcnt(0)")
 LOADS["swizzle"] = ("ds_swizzle_b32 v2, v0 offset:swizzle(SWAP,1)", "v2", "lgkmcnt(0)")
 LOADS["append"] = (LDS + "s_mov_b32 m0, 0\nds_append v2", "v2", "lgkmcnt(0)")
 LOADS["LDS atomic"] = (LDS + "ds_add_rtn_u32 v2, v30, v0", "v2", "lgkmcnt(0)")
 LOADS["LDS compare and swap"] = (LDS + "ds_cmpst_rtn_b64 v[10:11], v30, v[20:21], v[22:23]", "v11", "lgkmcnt(0)")
+LOADS["global atomic"] = ("v_mov_b32 v2, 1\nglobal_atomic_add v2, v1, v2, s[4:5] sc0", "v2", "vmcnt(0)")
 LOADS["global atomic x2"] = (LDS + "global_atomic_swap_x2 v[10:11], v30, v[20:21], s[4:5] sc0", "v11", "vmcnt(0)")
 LOADS["buffer atomic"] = (
     DESCRIPTOR + "v_mov_b32 v2, 1\nbuffer_atomic_add v2, v1, s[8:11], 0 offen sc0",
@@ -59,10 +61,10 @@ LOADS["flat atomic"] = (FLAT + "v_mov_b32 v2, 1\nflat_atomic_add v2, v[8:9], v2 
 @pytest.mark.parametrize("kind", LOADS)
 def test_read_too_early(kind):
     load, register, wait = LOADS[kind]
-    use = f"v_accvgpr_read_b32 v3, {register}\n" if register[0] == "a" else f"v_mov_b32 v3, {register}\n"
+    use = f"{'v_accvgpr_read_b32' if register[0] == 'a' else 'v_mov_b32_e32'} v3, "
     name = "s10" + str(6 + (register == "vcc_hi")) if register.startswith("vcc") else register
-    pair(f"{load}\n{use}{ALL}{KEEP}", f"{load}\ns_waitcnt {wait}\n{use}{KEEP}",
-         "missing wait", f"reads {name} ", "v3, ", load.splitlines()[-1].split()[0], lds=1024, scratch=64, agprs=16)  # fmt: skip
+    pair(f"{load}\n{use}{register}\n{ALL}{KEEP}", f"{load}\ns_waitcnt {wait}\n{use}{register}\n{KEEP}",
+         "missing wait", f"reads {name} ", use, load.splitlines()[-1].split()[0], lds=1024, scratch=64, agprs=16)  # fmt: skip
 
 
 USES = {

@@ -1,7 +1,7 @@
 // Device only: matrix instructions and 6-bit conversions that no wheel's program uses, by clang's builtins. One wave each.
-#define GLOBAL __attribute__((address_space(1)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64), visibility("protected"))) void
-#define VECTOR(type, n) type __attribute__((ext_vector_type(n)))
+#include "device.h"
+
+#define KERNEL KERNEL_OF(64, 64)
 
 typedef VECTOR(int, 2) i32x2;
 typedef VECTOR(int, 4) i32x4;
@@ -19,8 +19,6 @@ typedef VECTOR(float, 32) f32x32;
 typedef VECTOR(_Float16, 4) f16x4;
 typedef VECTOR(_Float16, 8) f16x8;
 typedef VECTOR(_Float16, 16) f16x16;
-
-static inline unsigned id(void) { return __builtin_amdgcn_workitem_id_x(); }
 
 // Formats 0 to 4: fp8, bf8, fp6, bf6, fp4. The scale's byte changes with the pair of formats.
 #define SCALED(m, k, accumulator, a, b)                                                                                                   \

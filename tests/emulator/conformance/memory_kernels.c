@@ -1,9 +1,7 @@
 // Device only: transposing LDS reads, floating-point atomics and narrow LDS DMA, by clang's builtins. One wave each.
-#define GLOBAL __attribute__((address_space(1)))
-#define SHARED __attribute__((address_space(3)))
-#define LDS static __attribute__((address_space(3), loader_uninitialized))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64), visibility("protected"))) void
-#define VECTOR(type, n) type __attribute__((ext_vector_type(n)))
+#include "device.h"
+
+#define KERNEL KERNEL_OF(64, 64)
 
 typedef VECTOR(int, 2) i32x2;
 typedef VECTOR(int, 3) i32x3;
@@ -11,8 +9,6 @@ typedef VECTOR(int, 4) i32x4;
 typedef VECTOR(short, 2) i16x2;
 typedef VECTOR(short, 4) i16x4;
 typedef VECTOR(_Float16, 2) f16x2;
-
-static inline unsigned id(void) { return __builtin_amdgcn_workitem_id_x(); }
 
 LDS i32x4 cells[64];
 LDS double doubles[64];

@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from ..machine import _tool
+from ..machine import tool
 from .device import kernels_of, packed
 from .llvm_chains import chains
 from .llvm_folding import folded, kernels
@@ -32,7 +32,7 @@ def compiled():
 
 @pytest.fixture(scope="module")
 def wanted():
-    return folded(_tool("opt"), OPERATIONS)
+    return folded(tool("opt"), OPERATIONS)
 
 
 def same(kind, got, want):

@@ -1,16 +1,15 @@
 // Device only: what a wave and a workgroup do together. C for clang with amdgcn builtins, no libraries. One workgroup of 256.
-#define GLOBAL __attribute__((address_space(1)))
-#define LDS static __attribute__((address_space(3), loader_uninitialized))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(1, 256), visibility("protected"))) void
+#include "device.h"
+
+#define KERNEL KERNEL_OF(1, 256)
 
 typedef unsigned u32;
 typedef unsigned long u64;
-typedef u32 u32x2 __attribute__((ext_vector_type(2)));
-typedef u32 u32x4 __attribute__((ext_vector_type(4)));
-typedef unsigned char u8x16 __attribute__((ext_vector_type(16)));
-typedef float f32x2 __attribute__((ext_vector_type(2)));
+typedef VECTOR(u32, 2) u32x2;
+typedef VECTOR(u32, 4) u32x4;
+typedef VECTOR(unsigned char, 16) u8x16;
+typedef VECTOR(float, 2) f32x2;
 
-static inline u32 id(void) { return __builtin_amdgcn_workitem_id_x(); }
 static inline void barrier(void) {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
     __builtin_amdgcn_s_barrier();
